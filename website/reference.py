@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from typer.testing import CliRunner
 
 import runbooks
+from switchover.api.kafka_migration import FORMERLY
 from switchover.cli.main import app
 from switchover.operator.metrics import INFO, METRICS, Metrics
 from switchover.reasons import REASONS
@@ -43,7 +44,7 @@ def row(*cells: str) -> str:
 
 
 def kind_of(schema: Schema) -> str:
-    """The type of a field with what bounds it."""
+    """The type of a field with what bounds it; of an enumeration what is still written."""
     if schema.get("x-kubernetes-int-or-string"):
         return "integer or string"
     if schema["type"] == "array":
@@ -52,7 +53,7 @@ def kind_of(schema: Schema) -> str:
     if schema["type"] == "object" and "additionalProperties" in schema:
         return "map of strings"
     if "enum" in schema:
-        return ", ".join(f"`{value}`" if value else "empty" for value in schema["enum"])
+        return ", ".join(f"`{value}`" if value else "empty" for value in schema["enum"] if value not in FORMERLY)
     bounds = [f"{word} {schema[key]}" for key, word in (("minimum", "from"), ("maximum", "to")) if key in schema]
     return " ".join([f"{schema['type']} ({schema['format']})" if "format" in schema else schema["type"], *bounds])
 

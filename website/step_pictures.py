@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 
-from switchover.cluster import goals, nodes, rollback
+from switchover.api.kafka_migration import NodeMode
+from switchover.cluster import goals, modes, nodes, rollback
 from switchover.cluster.gates import dual_write, ending
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
@@ -18,18 +19,21 @@ from switchover.engine.rollout import Rollout
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 BROKERS: Mapping[str, tuple[str, str]] = {
-    "A": ("ZooKeeper", "as it was"), "U": ("ZooKeeper", "Kafka 3.9"), "R": ("ZooKeeper", "protocol 3.9"),
-    "B": ("ZooKeeper", "migration flag"), "C": ("KRaft", "by edits"), "K": ("KRaft", "your settings"),
+    NodeMode.ZOOKEEPER: ("ZooKeeper", "as it was"), NodeMode.ZOOKEEPER_PINNED: ("ZooKeeper", "Kafka 3.9"),
+    NodeMode.ZOOKEEPER_RAISED: ("ZooKeeper", "protocol 3.9"), NodeMode.MIGRATION: ("ZooKeeper", "migration flag"),
+    NodeMode.KRAFT: ("KRaft", "by edits"), NodeMode.OWN_KRAFT: ("KRaft", "your settings"),
 }
 """The mode of a broker in two lines."""
-CONTROLLERS: Mapping[str, tuple[str, str]] = {"P": ("controller", "migrating"), "F": ("controller", "finalized")}
+CONTROLLERS: Mapping[str, tuple[str, str]] = {
+    NodeMode.MIGRATION_CONTROLLER: ("controller", "migrating"), NodeMode.KRAFT_CONTROLLER: ("controller", "finalized")}
 ONLY = {"UpgradeBrokers": "only with spec.upgrade", "RaiseProtocolVersion": "only where the protocol version is too old",
         "HandOver": "brokers: only with handOver OwnConfiguration"}
 """Steps that restart nothing in many migrations."""
 ALL, FIRST = (0, 1, 2), (0,)
 WHICH = {
-    nodes.brokers_to_u: ALL, nodes.brokers_to_r: ALL, nodes.all_but_the_last_to_b: (0, 1), nodes.the_last_to_b: (2,),
-    nodes.brokers_to_c: ALL, nodes.brokers_to_k: ALL, rollback.to_fail_over: FIRST, nodes.controllers_to_f: ALL,
+    nodes.brokers_to_pinned: ALL, nodes.brokers_to_raised: ALL, nodes.all_but_the_last_to_migration: (0, 1),
+    nodes.the_last_to_migration: (2,), nodes.brokers_to_kraft: ALL, nodes.brokers_to_own_kraft: ALL,
+    rollback.to_fail_over: FIRST, nodes.controllers_to_kraft: ALL,
     nodes.controller_to_start_anew: FIRST, nodes.controller_to_start_without_zookeeper: FIRST,
 }
 """Which of three nodes a rollout is about."""
@@ -39,7 +43,7 @@ WHICH = {
 class Scene:
     """The cluster at the end of a step, with three brokers, and what the step did to come there."""
 
-    brokers: tuple[str, ...] = ("A", "A", "A")
+    brokers: tuple[str, ...] = (NodeMode.ZOOKEEPER,) * 3
     controllers: tuple[str, ...] = ()
     restarted: frozenset[tuple[str, int]] = frozenset()
     claimed: bool = False
@@ -52,7 +56,8 @@ def after(step: Step[Picture], scene: Scene) -> Scene:
     leg = step.forward
     scene = replace(scene, restarted=frozenset())
     if leg.goal is goals.claim_and_provision:
-        scene = replace(scene, controllers=("P", "P", "P"), restarted=frozenset(("controller", index) for index in range(3)))
+        scene = replace(scene, controllers=(NodeMode.MIGRATION_CONTROLLER,) * 3,
+                        restarted=frozenset(("controller", index) for index in range(3)))
     for rollout in leg.rollouts:
         scene = rolled(rollout, scene)
     if dual_write.CLAIMED in leg.done:
@@ -72,10 +77,10 @@ def rolled(rollout: Rollout[Picture], scene: Scene) -> Scene:
         raise ValueError(f"a rollout to mode {rollout.mode} has no picture")
     which = WHICH[rollout.left]
     if rollout.mode in BROKERS:
-        modes = tuple(rollout.mode if at in which else mode for at, mode in enumerate(scene.brokers))
-        return replace(scene, brokers=modes, restarted=scene.restarted | {("broker", at) for at in which})
-    modes = tuple(rollout.mode if at in which else mode for at, mode in enumerate(scene.controllers))
-    return replace(scene, controllers=modes, restarted=scene.restarted | {("controller", at) for at in which})
+        now = tuple(rollout.mode if at in which else mode for at, mode in enumerate(scene.brokers))
+        return replace(scene, brokers=now, restarted=scene.restarted | {("broker", at) for at in which})
+    now = tuple(rollout.mode if at in which else mode for at, mode in enumerate(scene.controllers))
+    return replace(scene, controllers=now, restarted=scene.restarted | {("controller", at) for at in which})
 
 
 def scenes(plan: Plan[Picture] = PLAN) -> Iterator[tuple[Step[Picture], Scene]]:
@@ -133,7 +138,7 @@ def zookeeper(scene: Scene) -> str:
         return "stopped"
     if scene.dual_write:
         return "has a copy"
-    if "F" in scene.controllers:
+    if NodeMode.KRAFT_CONTROLLER in scene.controllers:
         return "not used"
     return "was copied" if scene.claimed else "has the metadata"
 
@@ -162,13 +167,13 @@ def drawn(step: Step[Picture], scene: Scene) -> str:
                      gone=not scene.zookeeper))
     if any(BROKERS[mode][0] == "ZooKeeper" for mode in scene.brokers):
         parts.append(arrow(424, 90, 616, 155, "registered", OLD))
-    if any(mode in "BCK" for mode in scene.brokers):
+    if any(mode not in modes.WITHOUT_QUORUM for mode in scene.brokers):
         parts.append(arrow(220, 116, 220, 226, "registered, led by the quorum" if scene.claimed else "registered", NEW))
     if scene.dual_write:
         parts.append(arrow(424, 255, 616, 185, "dual write", NEW))
-    elif scene.claimed and "P" in scene.controllers:
+    elif scene.claimed and NodeMode.MIGRATION_CONTROLLER in scene.controllers:
         parts.append(arrow(616, 185, 424, 255, "copy", NEW))
-    elif "P" in scene.controllers:
+    elif NodeMode.MIGRATION_CONTROLLER in scene.controllers:
         parts.append(arrow(424, 255, 616, 185, "connected", NEW))
     parts.append(f'<circle cx="28" cy="314" r="6" fill="{ACT}"/>' + text(42, 319, "started or restarted in this step"))
     parts.append(text(740, 319, ONLY.get(step.name, ""), more='text-anchor="end"'))

@@ -9,7 +9,7 @@ from demo.cluster import Cluster
 from switchover.cli.steps import Resource
 
 BATCH = 2
-"""The batch in whose middle the migration turns: its broker is assigned mode C and not Ready yet."""
+"""The batch in whose middle the migration turns: its broker is assigned to mode KRaft and not Ready yet."""
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class TurnBack:
             if not self._is_down(pod):
                 return None
             self._want("RolledBack")
-            self.turned, self.where = time.time(), f"MoveBrokers, batch {BATCH}: {pod} assigned to mode C, not Ready"
+            self.turned, self.where = time.time(), f"MoveBrokers, batch {BATCH}: {pod} assigned to mode KRaft, not Ready"
             self.killed = operator_process.kill(container)
             return f"everything back: desiredState RolledBack, {pod} is not Ready, SIGKILL to the operator"
         return None

@@ -1,4 +1,4 @@
-"""A Kafka cluster of real processes: ZooKeeper, brokers in mode A, B or C, controllers in mode P or F.
+"""A Kafka cluster of real processes: ZooKeeper, brokers in mode ZooKeeper, Migration or KRaft, and controllers.
 
 The configurations are those of docs/facts/kraft.md#configurations, written out here on purpose: what the operator's
 edits make is tried on real Kafka in test_modes.py, not used to test itself.
@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from adapters.formatted import lay_out, random_id
 from adapters.servers import KafkaServer, ZooKeeperServer, loopback
 from patience import stretched, until
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.outside.addresses import Address
 
 COMMON = """\
@@ -48,39 +49,40 @@ class KafkaCluster:
         return f"{self.zookeeper.address}/kafka"
 
     def broker_properties(self, broker: int, mode: str, extra: str = "") -> str:
-        """`server.properties` of a broker in mode A (ZooKeeper), B (ZooKeeper and flag) or C (KRaft)."""
+        """`server.properties` of a broker in mode ZooKeeper, Migration or KRaft."""
         server = self.brokers[broker]
         text = COMMON + f"listeners=PLAINTEXT://{server.address}\nlog.dirs={server.directory / 'data'}\n"
-        if mode in "AB":                # the longest session that our ZooKeeper grants: a starved broker is not forgotten
+        if mode in (Mode.ZOOKEEPER, Mode.MIGRATION):
+            # The longest session that our ZooKeeper grants: a starved broker is not forgotten.
             text += (f"broker.id={broker}\nzookeeper.connect={self.zookeeper_connect}\n"
                      "zookeeper.session.timeout.ms=10000\ninter.broker.protocol.version=3.9\n")
-        if mode in "BC":
+        if mode in (Mode.MIGRATION, Mode.KRAFT):
             text += self._quorum()
-        if mode == "B":
+        if mode == Mode.MIGRATION:
             text += "zookeeper.metadata.migration.enable=true\n"
-        if mode == "C":
+        if mode == Mode.KRAFT:
             text += f"node.id={broker}\nprocess.roles=broker\n"
         return text + extra
 
     def controller_properties(self, controller: int, mode: str, extra: str = "") -> str:
-        """`server.properties` of a controller in mode P (during migration) or F (finalized, or born in KRaft mode)."""
+        """`server.properties` of a controller in mode MigrationController or KRaftController (finalized, or born so)."""
         server = self.controllers[controller]
         text = COMMON + self._quorum() + (
             f"node.id={controller}\nprocess.roles=controller\nlisteners=CONTROLLER://{server.address}\n"
             f"log.dirs={server.directory / 'data'}\n")
-        if mode == "P":
+        if mode == Mode.MIGRATION_CONTROLLER:
             text += (f"zookeeper.connect={self.zookeeper_connect}\nzookeeper.metadata.migration.enable=true\n"
                      "inter.broker.listener.name=PLAINTEXT\n")
         return text + extra
 
     def start_zookeeper_mode(self, extra: str = "") -> None:
-        """ZooKeeper, then every broker in mode A."""
+        """ZooKeeper, then every broker in its mode."""
         self.zookeeper.start(self.zookeeper.properties())
         for broker, server in self.brokers.items():
-            server.start(self.broker_properties(broker, "A", extra), wait=False)
+            server.start(self.broker_properties(broker, Mode.ZOOKEEPER, extra), wait=False)
         self.wait_for_brokers()
 
-    def start_controllers(self, cluster_id: str, mode: str = "P") -> None:
+    def start_controllers(self, cluster_id: str, mode: str = Mode.MIGRATION_CONTROLLER) -> None:
         """Format every controller and start all of them."""
         for controller, server in self.controllers.items():
             text = self.controller_properties(controller, mode)
@@ -92,9 +94,9 @@ class KafkaCluster:
     def start_kraft(self, extra: str = "") -> None:
         """A cluster born in KRaft mode: no ZooKeeper, brokers formatted too."""
         cluster_id = random_id()
-        self.start_controllers(cluster_id, "F")
+        self.start_controllers(cluster_id, Mode.KRAFT_CONTROLLER)
         for broker, server in self.brokers.items():
-            text = self.broker_properties(broker, "C", extra)
+            text = self.broker_properties(broker, Mode.KRAFT, extra)
             lay_out(server, cluster_id, text)
             server.start(text, wait=False)
         self.wait_for_brokers()

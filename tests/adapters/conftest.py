@@ -13,7 +13,7 @@ from adapters.servers import ZooKeeperServer
 
 @pytest.fixture(scope="package")
 def zookeeper_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """ZooKeeper and broker 1 in mode A. Leave them running; nobody migrates this cluster."""
+    """ZooKeeper and broker 1 in mode ZooKeeper. Leave them running; nobody migrates this cluster."""
     with kafka_cluster(tmp_path_factory.mktemp("zookeeper-cluster")) as cluster:
         cluster.start_zookeeper_mode("super.users=User:nobody\n")
         yield cluster
@@ -21,7 +21,7 @@ def zookeeper_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafk
 
 @pytest.fixture(scope="package")
 def kraft_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Broker 1 in mode C and controllers 3000–3002 in mode F, born in KRaft mode. Leave them running."""
+    """Broker 1 and controllers 3000–3002, born in KRaft mode. Leave them running."""
     with kafka_cluster(tmp_path_factory.mktemp("kraft-cluster"), controllers=(3000, 3001, 3002)) as cluster:
         cluster.start_kraft()
         yield cluster

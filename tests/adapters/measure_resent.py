@@ -20,6 +20,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from adapters.clusters import KafkaCluster, kafka_cluster
 from load import consumer as load
 from load.history import History
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.pipeline.records.commits import split
 
 SETTINGS = "offsets.topic.replication.factor=3\nmin.insync.replicas=2\n"
@@ -77,7 +78,7 @@ def restart(cluster: KafkaCluster, rounds: int) -> int:
     for _ in range(rounds):
         for broker, server in cluster.brokers.items():
             server.stop()
-            server.start(cluster.broker_properties(broker, "A", SETTINGS))
+            server.start(cluster.broker_properties(broker, Mode.ZOOKEEPER, SETTINGS))
             cluster.wait_for_brokers()
             time.sleep(PAUSE_SECONDS)
     return rounds * len(cluster.brokers)

@@ -36,6 +36,7 @@ from adapters.pods import as_pod, brokers_of
 from adapters.servers import KAFKA, KafkaServer, ZooKeeperServer, free_port, libraries, loopback
 from patience import Patience, stretched
 from switchover.api.controllers import ControllerListener as ListenerSpec
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.controllers import listener
 from switchover.cluster.door import edits
 from switchover.cluster.door.brokers import Brokers
@@ -333,7 +334,7 @@ ssl.clientAuth=need
 
     async def start_controllers(self) -> None:
         for node, server in self.controllers.items():
-            server.start(self.controller_edits(node, "P"), wait=False)
+            server.start(self.controller_edits(node, Mode.MIGRATION_CONTROLLER), wait=False)
         await eventually(self.log, lambda image: len(image.controllers) == len(self.controllers))
 
     async def close(self) -> None:

@@ -10,6 +10,7 @@ from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster
 from adapters.servers import ServerError
 from patience import stretched
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.door import disks
 from switchover.job_message import LARGEST
 from switchover.kubernetes import reports
@@ -136,8 +137,8 @@ def test_real_kafka_refuses_what_the_report_calls_formatted_and_takes_the_cure(o
     meta.write_text(f"version=1\nnode.id=1\ncluster.id={cluster_id[1]}\ndirectory.id=bJrQZCIFTgi9qeJp1p4sSg\n")
     assert report(SHELLS[0], broker.directory) == DiskReport(1, healthy.partitions, 1, 0, (str(meta.parent),), ())
     with pytest.raises(ServerError, match="only support version 0"):
-        broker.start(own_cluster.broker_properties(1, "A"))
+        broker.start(own_cluster.broker_properties(1, Mode.ZOOKEEPER))
     meta.write_text(f"version=0\nbroker.id=1\ncluster.id={cluster_id[1]}\n")
-    broker.start(own_cluster.broker_properties(1, "A"))
+    broker.start(own_cluster.broker_properties(1, Mode.ZOOKEEPER))
     own_cluster.wait_for_brokers()
     assert report(SHELLS[0], broker.directory) == healthy

@@ -13,6 +13,7 @@ from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.eventually import eventually
 from adapters.pods import as_pod
 from patience import stretched
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.door import edits
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.node import LogDirectory
@@ -63,7 +64,7 @@ async def test_the_marker_of_the_edits_that_started_it(zookeeper_cluster: KafkaC
     with kafka_cluster(tmp_path) as cluster:
         cluster.zookeeper.start(cluster.zookeeper.properties())
         server, written = cluster.brokers[1], edits.written(("mode A",))
-        as_pod(server, cluster.broker_properties(1, "A"))
+        as_pod(server, cluster.broker_properties(1, Mode.ZOOKEEPER))
         server.start(written)
         marker = await wire.marker(server.address, 1)
         assert marker == edits.marker_of(written)
@@ -76,7 +77,7 @@ async def test_a_generated_id_and_a_failed_disk_are_seen(tmp_path: Path) -> None
     with kafka_cluster(tmp_path, brokers=(1001,)) as cluster:
         cluster.zookeeper.start(cluster.zookeeper.properties())
         server, second = cluster.brokers[1001], tmp_path / "second"
-        lines = cluster.broker_properties(1001, "A").splitlines()
+        lines = cluster.broker_properties(1001, Mode.ZOOKEEPER).splitlines()
         text = "\n".join(line for line in lines if not line.startswith(("broker.id=", "log.dirs=")))
         text += f"\nbroker.id.generation.enable=true\nlog.dirs={server.directory / 'data'}, {second}\n"
         server.start(text, wait=False)

@@ -7,6 +7,7 @@ import pytest
 
 from adapters.clusters import kafka_cluster
 from adapters.servers import ServerError
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.door.scripts import GUARD
 from switchover.outside.access import Access
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
@@ -22,8 +23,8 @@ async def test_a_broker_that_starts_in_a_controllers_pod_ends_before_it_register
     with kafka_cluster(tmp_path, brokers=(1, 2)) as cluster:
         cluster.zookeeper.start(cluster.zookeeper.properties())
         broker, impostor = cluster.brokers[1], cluster.brokers[2]
-        broker.start(cluster.broker_properties(1, "A"))
-        properties = cluster.broker_properties(2, "A")
+        broker.start(cluster.broker_properties(1, Mode.ZOOKEEPER))
+        properties = cluster.broker_properties(2, Mode.ZOOKEEPER)
         [data] = [line.partition("=")[2] for line in properties.splitlines() if line.startswith("log.dirs=")]
         for _ in range(2):                                       # a pod starts more than once
             guard(data)

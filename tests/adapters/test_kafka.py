@@ -30,6 +30,7 @@ from adapters.clusters import KafkaCluster, KRaftNode, kafka_cluster, node
 from adapters.eventually import eventually
 from adapters.servers import loopback
 from patience import stretched, until
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.kafka.client import admin as kafka
 from switchover.kafka.client import librdkafka
 from switchover.kafka.client.admin import ConfluentKafkaAdmin
@@ -140,7 +141,7 @@ async def test_a_stopped_broker_is_unreachable_and_comes_back(
             await back(admin, topic)
             cluster.brokers[1].stop()
             await assert_unreachable_in_time(admin, topic)
-            cluster.brokers[1].start(cluster.broker_properties(1, "A"))
+            cluster.brokers[1].start(cluster.broker_properties(1, Mode.ZOOKEEPER))
             await back(admin, topic)
             cluster.brokers[1].kill()
             started = time.monotonic()

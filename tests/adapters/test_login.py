@@ -15,6 +15,7 @@ from adapters.secured import TlsServer
 from adapters.servers import KafkaServer, ZooKeeperServer, free_port, loopback
 from patience import stretched, until
 from switchover.api.kafka_migration import BrokerSet
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.door import brokers, edits, reach
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.outside.addresses import Address
@@ -100,7 +101,8 @@ class Controller:
         live = dict(line.split("=", 1) for line in file.splitlines())
         port = self.server.address.port
         self.edits = edits.written(edits.controller(
-            "P", NODE, Voters({NODE: self.server.address}, ControllerListener("CONTROLLER", port, "PLAINTEXT", {})),
+            Mode.MIGRATION_CONTROLLER, NODE,
+            Voters({NODE: self.server.address}, ControllerListener("CONTROLLER", port, "PLAINTEXT", {})),
             brokers.find(TEMPLATE, BrokerSet(name="kafka"), live), random_id(), str(self.metadata)))
         tries = reach.init_container([str(broker.server.address)], {"image": "kafka"})
         variables = {"SWITCHOVER_RUN": str(self.run), "SWITCHOVER_TERMINATION_LOG": str(self.run / "reach")}

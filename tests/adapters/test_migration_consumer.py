@@ -11,6 +11,7 @@ from adapters.members import python
 from adapters.trial import SESSION, trial
 from history.events import Kind
 from patience import stretched, until
+from switchover.api.kafka_migration import NodeMode
 from switchover.coordination.mode import Mode
 from switchover.partition import TopicPartition
 
@@ -164,7 +165,7 @@ def test_the_only_broker_away_and_back(mode: Mode, tmp_path: Path) -> None:
             here.settles({"one": 3, "two": 3})
             cluster.brokers[1].kill()
             time.sleep(12)                              # longer than the broker's session, and the member's in its group
-            cluster.brokers[1].start(cluster.broker_properties(1, "A"))
+            cluster.brokers[1].start(cluster.broker_properties(1, NodeMode.ZOOKEEPER))
             here.settles({"one": 3, "two": 3}, 90)
             here.ends(one, two)
             report = here.members.report()

@@ -18,6 +18,7 @@ from adapters.old_members import NEWEST, PARKED, VERSIONS
 from adapters.trial import SESSION, Trial, trial
 from history.events import Kind, Partition
 from patience import stretched, until
+from switchover.api.kafka_migration import NodeMode
 from switchover.coordination.assignment import Strategy, Text, assigned
 from switchover.coordination.mode import Mode
 
@@ -32,7 +33,7 @@ def patient_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaC
     """Its ZooKeeper grants long sessions."""
     with kafka_cluster(tmp_path_factory.mktemp("patient-cluster")) as cluster:
         cluster.zookeeper.start(cluster.zookeeper.properties() + "maxSessionTimeout=30000\n")
-        cluster.brokers[1].start(cluster.broker_properties(1, "A"))
+        cluster.brokers[1].start(cluster.broker_properties(1, NodeMode.ZOOKEEPER))
         cluster.wait_for_brokers()
         yield cluster
 
@@ -248,7 +249,7 @@ def test_the_coordinator_is_killed_while_the_mode_changes(tmp_path: Path) -> Non
                 written = here.write(mode)
                 cluster.brokers[1].kill()
                 time.sleep(12)                          # until ZooKeeper has forgotten the broker
-                cluster.brokers[1].start(cluster.broker_properties(1, "A"))
+                cluster.brokers[1].start(cluster.broker_properties(1, NodeMode.ZOOKEEPER))
                 here.follow(mode, written)
                 here.settles(owned[mode], 90)
             here.ends(one, two)

@@ -26,6 +26,7 @@ from adapters.pods import as_pod, brokers_of, given
 from adapters.servers import STOP_SECONDS, KafkaServer, ZooKeeperServer, free_port, loopback
 from adapters.way_back import end_claim
 from patience import Patience, stretched
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import modes
 from switchover.cluster.door import edits
@@ -132,9 +133,9 @@ class Story:
         assert await self.wire.marker(self.broker.address, 1) == edits.marker_of(written)
 
     async def start_controllers(self) -> None:
-        """P, formatted with the cluster's id; they wait for the brokers."""
+        """In mode MigrationController, formatted with the cluster's id; they wait for the brokers."""
         for node, server in self.controllers.items():
-            server.start(self.controller_edits(node, "P"), wait=False)
+            server.start(self.controller_edits(node, Mode.MIGRATION_CONTROLLER), wait=False)
         for server in self.controllers.values():
             server.wait()
         register = modes.METADATA_LEVELS[self.brokers.release] >= modes.CONTROLLERS_REGISTER
@@ -149,8 +150,8 @@ class Story:
         assert state.controller.ephemeral, "the broker still is the controller"
 
     async def migrate_to_dual_write(self) -> None:
-        """The broker to B: claimed and copied."""
-        self.broker.restart(self.broker_edits("B"))
+        """The broker to Migration: claimed and copied."""
+        self.broker.restart(self.broker_edits(Mode.MIGRATION))
         state = await eventually(self.state, lambda state: state.migration is not None and state.migration.offset > 0)
         assert state.controller is not None
         assert not state.controller.ephemeral
@@ -160,8 +161,8 @@ class Story:
         assert (await self.wire.api_versions(self.broker.address)).zk_migration_ready
 
     async def move_to_kraft(self) -> None:
-        """The broker to C."""
-        self.broker.restart(self.broker_edits("C"))
+        """The broker to KRaft."""
+        self.broker.restart(self.broker_edits(Mode.KRAFT))
         await eventually(
             self.log, lambda image: not image.brokers[1].migrating_zk and not image.brokers[1].fenced)
         answer = await self.wire.api_versions(self.broker.address)
@@ -173,7 +174,7 @@ class Story:
 
     async def move_back_to_zookeeper(self, before: ZooKeeperState) -> None:
         """In the order of docs/facts/kraft.md#rollback, to a broker with the flag under a ZooKeeper controller."""
-        self.broker.restart(self.broker_edits("B"))
+        self.broker.restart(self.broker_edits(Mode.MIGRATION))
         await eventually(self.log, lambda image: image.brokers[1].migrating_zk and not image.brokers[1].fenced)
         assert set((await eventually(self.state, lambda state: 1 in state.brokers)).brokers) == {1}
         await eventually(self.visible, lambda found: found.outcome is Outcome.PASS)
@@ -265,7 +266,7 @@ reserved.broker.max.id=1000
     await story.has_kept_everything()
 
     for node in await story.leader_last():
-        await finalized(story.controllers[node], story.controller_edits(node, "F"), node, story.log)
+        await finalized(story.controllers[node], story.controller_edits(node, Mode.KRAFT_CONTROLLER), node, story.log)
     await eventually(story.log, lambda image: image.migration_state is MigrationState.POST_MIGRATION)
     story.zookeeper.stop()
     story.create_topic("after")
@@ -277,7 +278,7 @@ reserved.broker.max.id=1000
 
 
 async def test_a_plain_broker_goes_there_and_back(tmp_path: Path, stories: list[Story]) -> None:
-    """The shortest configuration there is, to C and back to the user's own; where data is, the command line says."""
+    """The shortest configuration there is, to KRaft and back to the user's own; where data is, the command line says."""
     story = Story(tmp_path, 1, "PLAINTEXT", {})
     stories.append(story)
     await story.begin(COMMON + f"broker.id=1\nlisteners=PLAINTEXT://{story.broker.address}\n"
@@ -294,7 +295,7 @@ async def test_a_plain_broker_goes_there_and_back(tmp_path: Path, stories: list[
     started = time.monotonic()
     story.broker.stop()
     assert time.monotonic() - started < stretched(STOP_SECONDS), "it was killed"
-    story.broker.start(story.broker_edits("A"))          # where a template is not restored yet
+    story.broker.start(story.broker_edits(Mode.ZOOKEEPER))          # where a template is not restored yet
     await story.has_kept_everything()
     story.broker.restart("")
     await story.has_kept_everything()
@@ -318,11 +319,11 @@ async def test_whoever_is_killed_comes_back_in_its_mode(tmp_path: Path, stories:
     await story.migrate_to_dual_write()
     await story.survives_a_kill()
     controller.kill()
-    controller.start(story.controller_edits(3000, "P"))
+    controller.start(story.controller_edits(3000, Mode.MIGRATION_CONTROLLER))
     await story.move_to_kraft()
     await story.survives_a_kill()
     await story.move_back_to_zookeeper(before)
-    story.broker.restart(story.broker_edits("A"))
+    story.broker.restart(story.broker_edits(Mode.ZOOKEEPER))
     await story.survives_a_kill()
 
 
@@ -353,9 +354,9 @@ async def test_a_broker_of_an_older_kafka_is_upgraded_goes_there_and_comes_back_
         assert (await admin.broker_settings(1))[modes.PROTOCOL_VERSION] == version
         await admin.close()
 
-    await runs("U", "3.9")
+    await runs(Mode.ZOOKEEPER_PINNED, "3.9")
     await runs("", old)
-    await runs("U", "3.9")
+    await runs(Mode.ZOOKEEPER_PINNED, "3.9")
     await story.start_controllers()
     await story.migrate_to_dual_write()
     await story.has_kept_everything()

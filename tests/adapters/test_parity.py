@@ -44,6 +44,7 @@ from adapters.eventually import eventually
 from adapters.test_wire_faults import Trimmed, reading
 from fakes.metadata_sides import config, topic_node
 from patience import stretched
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.gates.parity import are_ended_by_a_new_leader
 from switchover.kafka.client.connection import connected
 from switchover.kafka.client.nodes import KafkaWire
@@ -89,9 +90,9 @@ class Story:
         changed(self.cluster.bootstrap, change)
 
     def properties(self, mode: str) -> str:
-        authorizer = ("org.apache.kafka.metadata.authorizer.StandardAuthorizer" if mode == "C"
+        authorizer = ("org.apache.kafka.metadata.authorizer.StandardAuthorizer" if mode == Mode.KRAFT
                       else "kafka.security.authorizer.AclAuthorizer")
-        encoder = COMMON.replace("password.encoder.secret", "unused.here") if mode == "C" else COMMON
+        encoder = COMMON.replace("password.encoder.secret", "unused.here") if mode == Mode.KRAFT else COMMON
         return self.cluster.broker_properties(1, mode, encoder + f"""
 listeners=PLAINTEXT://{self.broker.address},SASL_PLAINTEXT://{self.sasl}
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT
@@ -103,13 +104,13 @@ authorizer.class.name={authorizer}
 
     async def begin(self) -> None:
         self.cluster.zookeeper.start(self.cluster.zookeeper.properties())
-        self.broker.start(self.properties("A"))
+        self.broker.start(self.properties(Mode.ZOOKEEPER))
         self.cluster.wait_for_brokers()
 
     async def start_controller(self) -> None:
         state = await self.tree.state()
         server = self.cluster.controllers[3000]
-        text = self.cluster.controller_properties(3000, "P", COMMON + """
+        text = self.cluster.controller_properties(3000, Mode.MIGRATION_CONTROLLER, COMMON + """
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 metadata.log.max.record.bytes.between.snapshots=1000
 metadata.max.retention.ms=1
@@ -122,7 +123,7 @@ metadata.max.retention.ms=1
         self.broker.restart(self.properties(mode))
         await eventually(self.log, lambda image: image.migration_state is MigrationState.MIGRATION
                          and 1 in image.brokers and not image.brokers[1].fenced
-                         and image.brokers[1].migrating_zk == (mode == "B"))
+                         and image.brokers[1].migrating_zk == (mode == Mode.MIGRATION))
         self.cluster.wait_for_brokers()
 
     def fail_over(self) -> None:
@@ -231,7 +232,7 @@ async def story(tmp_path: Path) -> AsyncIterator[Story]:
 async def test_parity_of_a_cluster_in_dual_write(trimmed: bool, story: Story) -> None:
     await create_everything(story)
     await story.start_controller()
-    await story.to("B")
+    await story.to(Mode.MIGRATION)
     copied = await story.is_equal()
     every_kind_is_there(copied, {"orders", "gone"})
     await change_everything(story)
@@ -247,7 +248,7 @@ async def test_parity_of_a_cluster_in_dual_write(trimmed: bool, story: Story) ->
     assert unread.malformed.keys() == {"/config/brokers/1"}, "what is encrypted is not taken for the password"
     assert "password.encoder.secret is not known" in unread.malformed["/config/brokers/1"]
 
-    await story.to("C")
+    await story.to(Mode.KRAFT)
     await story.is_equal()
     lasting = await story.token()
     await story.expire(lasting, 1800)

@@ -16,6 +16,7 @@ from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.eventually import eventually
 from fakes.metadata_sides import config as config_node
 from pipeline.few_rows import FEW_ROWS
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.metadata.cluster import ClusterMetadata
 from switchover.metadata.image import LogImage, MigrationState
@@ -81,7 +82,7 @@ async def in_dual_write(cluster: KafkaCluster) -> None:
     tree = KazooZooKeeper(Access(cluster.zookeeper_connect))
     cluster.start_controllers((await tree.state()).cluster_id)
     await tree.close()
-    cluster.brokers[1].restart(cluster.broker_properties(1, "B"))
+    cluster.brokers[1].restart(cluster.broker_properties(1, Mode.MIGRATION))
     await eventually(lambda: log(cluster), lambda image: image.migration_state is MigrationState.MIGRATION)
     cluster.wait_for_brokers()
 

@@ -17,6 +17,7 @@ from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.pods import as_pod, brokers_of
 from patience import Patience, stretched, until
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.door import edits
 from switchover.kafka.client.admin import ConfluentKafkaAdmin
 from switchover.kafka.client.nodes import KafkaWire
@@ -40,7 +41,7 @@ class Rolling:
         replicated = "offsets.topic.replication.factor=2\ntransaction.state.log.replication.factor=2\n"
         self.cluster.zookeeper.start(self.cluster.zookeeper.properties())
         for broker, server in self.cluster.brokers.items():
-            text = self.cluster.broker_properties(broker, "A", replicated)
+            text = self.cluster.broker_properties(broker, Mode.ZOOKEEPER, replicated)
             told = f"inter.broker.protocol.version={version}" if version else ""
             as_pod(server, text.replace("inter.broker.protocol.version=3.9", told))
             server.version = release
@@ -49,7 +50,7 @@ class Rolling:
         self.create("before")
 
     async def edits(self, mode: str, image: str = "") -> str:
-        """The edits of mode R or U, by what the brokers tell."""
+        """The edits of mode ZooKeeperRaised or ZooKeeperPinned, by what the brokers tell."""
         admin = ConfluentKafkaAdmin(Access(self.cluster.bootstrap))
         found = await brokers_of(admin, 1, image)
         await admin.close()
@@ -156,7 +157,7 @@ async def test_the_version_goes_up_and_comes_back_with_all_data(rolling: Rolling
     rolling.write("begin")
     assert await rolling.live() == {old}
     keys = await rolling.api_keys()
-    rolling.roll(await rolling.edits("R"))
+    rolling.roll(await rolling.edits(Mode.ZOOKEEPER_RAISED))
     assert await rolling.live() == {NEW}
     assert await rolling.api_keys() == keys, "ApiVersions does not tell the versions apart: the settings do"
     rolling.create("in-the-new-version")
@@ -175,7 +176,7 @@ async def test_an_older_kafka_is_upgraded_and_comes_back_with_all_data(rolling: 
     rolling.begin(release=old)
     rolling.write("begin")
     assert await rolling.live() == {old}
-    upgraded = await rolling.edits("U", "kafka:3.9")
+    upgraded = await rolling.edits(Mode.ZOOKEEPER_PINNED, "kafka:3.9")
     for edits_, release in ((upgraded, NEW), ("", old), (upgraded, NEW)):
         rolling.roll(edits_, release)
         assert await rolling.live() == {old}

@@ -12,6 +12,7 @@ from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.formatted import lay_out
 from fakes.planted_trees import BROKERS, ENDS, FAULTS, STALLS, STUCK, Nodes, clean, planted
 from patience import Patience
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.rehearsal.settings import TOKEN_SECRET
 from switchover.metadata.names import STANDARD_AUTHORIZER
 from switchover.zookeeper.client import znodes
@@ -65,10 +66,11 @@ async def course(cluster: KafkaCluster, wanted: Nodes) -> Course:
         for path, data in to_create(before):
             client.create(path, data)
         for broker, server in cluster.brokers.items():
-            server.start(cluster.broker_properties(broker, "B", ON_ZOOKEEPER), wait=False)
+            server.start(cluster.broker_properties(broker, Mode.MIGRATION, ON_ZOOKEEPER), wait=False)
         cluster.wait_for_brokers()
         change(client, before, {path: data for path, data in wanted.items() if not path.startswith("/brokers/ids/")})
-        server, settings = cluster.controllers[CONTROLLER], cluster.controller_properties(CONTROLLER, "P", ON_KRAFT)
+        server = cluster.controllers[CONTROLLER]
+        settings = cluster.controller_properties(CONTROLLER, Mode.MIGRATION_CONTROLLER, ON_KRAFT)
         lay_out(server, CLUSTER, settings)
         server.start(settings, wait=False)
         return await watched(client, cluster)

@@ -21,6 +21,7 @@ from adapters.secured import ENCODER_SECRET, LISTENER, SecuredCluster
 from adapters.way_back import end_claim
 from patience import stretched
 from pipeline.few_rows import FEW_ROWS
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.controllers import listener
 from switchover.metadata.image import MigrationState
 
@@ -34,9 +35,9 @@ async def clusters() -> AsyncIterator[list[SecuredCluster]]:
 
 
 async def to_dual_write(cluster: SecuredCluster) -> None:
-    """Every broker to B, one by one; the last one lets Kafka claim and copy."""
+    """Every broker to Migration, one by one; the last one lets Kafka claim and copy."""
     for broker, server in cluster.brokers.items():
-        server.restart(cluster.broker_edits(broker, "B"))
+        server.restart(cluster.broker_edits(broker, Mode.MIGRATION))
         assert given(server)["control.plane.listener.name"] == "CONTROL"
         await eventually(cluster.log, lambda image, broker=broker: broker in image.brokers
                          and not image.brokers[broker].fenced)
@@ -49,9 +50,9 @@ async def to_dual_write(cluster: SecuredCluster) -> None:
 
 
 async def to_kraft(cluster: SecuredCluster) -> None:
-    """Every broker to C; what changes meanwhile is written to both sides."""
+    """Every broker to KRaft; what changes meanwhile is written to both sides."""
     for broker, server in cluster.brokers.items():
-        server.restart(cluster.broker_edits(broker, "C"))
+        server.restart(cluster.broker_edits(broker, Mode.KRAFT))
         assert "control.plane.listener.name" not in given(server)
         await eventually(cluster.log, lambda image, broker=broker: not image.brokers[broker].migrating_zk
                          and not image.brokers[broker].fenced)
@@ -105,7 +106,7 @@ async def seen_by_the_pipeline(cluster: SecuredCluster) -> None:
 async def back_to_zookeeper(cluster: SecuredCluster) -> None:
     """The way back, in the order of docs/facts/kraft.md#rollback."""
     for broker, server in cluster.brokers.items():
-        server.restart(cluster.broker_edits(broker, "B"))
+        server.restart(cluster.broker_edits(broker, Mode.MIGRATION))
         await eventually(cluster.log, lambda image, broker=broker: image.brokers[broker].migrating_zk
                          and not image.brokers[broker].fenced)
         await eventually(cluster.state, lambda state, broker=broker: broker in state.brokers)
@@ -156,7 +157,7 @@ async def test_a_secured_cluster_goes_there_and_back_and_there_again(
     await to_kraft(cluster)
     leader = (await cluster.quorum.quorum(cluster.addresses.values())).leader_id
     for node in sorted(cluster.controllers, key=lambda node: node == leader):
-        await finalized(cluster.controllers[node], cluster.controller_edits(node, "F"), node, cluster.log)
+        await finalized(cluster.controllers[node], cluster.controller_edits(node, Mode.KRAFT_CONTROLLER), node, cluster.log)
     await eventually(cluster.log, lambda image: image.migration_state is MigrationState.POST_MIGRATION)
     cluster.zookeeper.stop()
     cluster.create_topic("after")

@@ -1,4 +1,4 @@
-"""The raw protocol against real Kafka 3.9: brokers in modes A, B and C, controllers in modes P and F."""
+"""The raw protocol against real Kafka 3.9: brokers in modes ZooKeeper, Migration and KRaft, and controllers."""
 
 import shutil
 import time
@@ -13,6 +13,7 @@ from adapters.eventually import eventually
 from adapters.finalized import finalized
 from adapters.servers import loopback
 from patience import stretched
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.node import Partition
 from switchover.metadata.image import LogImage, MigrationState
@@ -163,7 +164,7 @@ async def test_a_migration_as_the_log_tells_it(own_cluster: KafkaCluster) -> Non
     assert waiting.brokers == {}
     assert (await wire.api_versions(own_cluster.controllers[3000].address)).zk_migration_ready
 
-    broker.restart(own_cluster.broker_properties(1, "B"))
+    broker.restart(own_cluster.broker_properties(1, Mode.MIGRATION))
     copied = await eventually(log, lambda image: image.migration_state is MigrationState.MIGRATION)
     registration = copied.brokers[1]
     assert registration.migrating_zk
@@ -175,7 +176,7 @@ async def test_a_migration_as_the_log_tells_it(own_cluster: KafkaCluster) -> Non
 
     broker.stop()
     await eventually(log, lambda image: image.brokers[1].fenced)
-    broker.start(own_cluster.broker_properties(1, "C"))
+    broker.start(own_cluster.broker_properties(1, Mode.KRAFT))
     moved = await eventually(log, lambda image: not image.brokers[1].fenced)
     assert not moved.brokers[1].migrating_zk
     assert moved.brokers[1].epoch > registration.epoch
@@ -183,7 +184,8 @@ async def test_a_migration_as_the_log_tells_it(own_cluster: KafkaCluster) -> Non
 
     leader = (await wire.quorum(voters(own_cluster).values())).leader_id
     for node in sorted(own_cluster.controllers, key=lambda node: node == leader):     # the leader last
-        await finalized(own_cluster.controllers[node], own_cluster.controller_properties(node, "F"), node, log)
+        await finalized(own_cluster.controllers[node], own_cluster.controller_properties(node, Mode.KRAFT_CONTROLLER), node,
+                        log)
     final = await eventually(log, lambda image: image.migration_state is MigrationState.POST_MIGRATION)
     assert final.epoch > moved.epoch, "the leader has changed and was followed"
     assert final == replace(await KafkaWire({}).log(voters(own_cluster)), offset=final.offset)
@@ -193,14 +195,14 @@ async def test_a_migration_as_the_log_tells_it(own_cluster: KafkaCluster) -> Non
 async def test_a_log_begun_anew_is_read_anew(own_cluster: KafkaCluster) -> None:
     """A quorum wiped and formatted again has offsets and epochs that the old one had too."""
     wire = KafkaWire({})
-    own_cluster.start_controllers("AAAAAAAAAAAAAAAAAAAAAA", "F")
+    own_cluster.start_controllers("AAAAAAAAAAAAAAAAAAAAAA", Mode.KRAFT_CONTROLLER)
     old = await eventually(lambda: wire.log(voters(own_cluster)), lambda image: len(image.controllers) == 3)
     assert old.migration_state is MigrationState.NONE
     for server in own_cluster.controllers.values():
         server.kill()
         shutil.rmtree(server.directory / "data")
     for node in (3001, 3002):
-        text = own_cluster.controller_properties(node, "F")
+        text = own_cluster.controller_properties(node, Mode.KRAFT_CONTROLLER)
         own_cluster.controllers[node].format("BBBBBBBBBBBBBBBBBBBBBA", text)
         own_cluster.controllers[node].start(text, wait=False)
     for node in (3001, 3002):

@@ -12,6 +12,7 @@ from kubernetes.client.exceptions import ApiException
 from apiserver.examples import REFUSED, Refused, Resource, documented, documented_of, names
 from switchover.api.conditions import ConditionType, set_condition
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.plan_preview import LINES_SHOWN, PlanPreview
 from switchover.api.status import (
     AcceptedApproval,
@@ -209,7 +210,8 @@ def full_status() -> KafkaMigrationStatus:
         plan_hash=PLAN_HASH,
         metadata_state="MigrationActive",
         cluster_id="MkU3OEVBNTcwNTJENDM2Qg",
-        nodes=[{"name": "kafka-0", "node_id": 0, "assigned": "C", "observed": "B", "evicting": "uid", "evictions": 1}],
+        nodes=[{"name": "kafka-0", "node_id": 0, "assigned": Mode.KRAFT, "observed": Mode.MIGRATION, "evicting": "uid",
+                "evictions": 1}],
         progress=Progress(
             step="MoveBrokers",
             index=6,
@@ -227,11 +229,11 @@ def full_status() -> KafkaMigrationStatus:
         waiting_for_summary="BrokerFenced broker 0",
         gates=[GateStreak(name="AllInSync", passes=2, since=NOW, verdict="Pass")],
         rollback={"available": True, "estimated_seconds": 300},
-        restarts=[{"name": "B", "batches": 3, "average_seconds": 17, "slowest_seconds": 21}],
+        restarts=[{"name": Mode.MIGRATION, "batches": 3, "average_seconds": 17, "slowest_seconds": 21}],
         plan=PlanPreview(
             steps=[{"name": "Finalize", "restarts": 3, "estimated_seconds": 180, "hold": True}],
             nodes=[{"name": "kafka", "nodes": 3, "restarts_each": 2}],
-            changes=[{"name": "kafka/C", "lines": ["+ node.id=<each its own>"] * LINES_SHOWN, "own": ["node.id"]}],
+            changes=[{"name": "kafka/KRaft", "lines": ["+ node.id=<each its own>"] * LINES_SHOWN, "own": ["node.id"]}],
             restarts=10, broker_restart_seconds=120, controller_restart_seconds=60, estimated_seconds=4800,
             estimated_completion_time=NOW),
         approvals=[AcceptedApproval(name="Soak", plan_hash=PLAN_HASH, approver="alice", accepted_time=NOW)],
@@ -249,12 +251,28 @@ def test_a_whole_status_comes_back_as_it_was_written(resources):
     assert KafkaMigration.model_validate(resources.get(created)).status == status
 
 
+def test_a_status_of_before_modes_had_names_is_accepted_and_so_is_what_people_write_beside_it(resources):
+    """As long as an operator of before may write, and for migrations that have ended."""
+    created = resources.create(documented_of("KafkaMigration")[1])
+    letters = full_status().manifest()
+    letters["nodes"][0].update(assigned="C", observed="B")
+    letters["restarts"][0]["name"] = "B"
+    written = resources.write_status(created, letters)
+    assert written["status"]["nodes"][0]["assigned"] == "C"
+    written["spec"]["desiredState"] = "Paused"
+    changed = resources.replace(written)
+    named = KafkaMigration.model_validate(changed).status
+    assert resources.write_status(changed, named.manifest())["status"] == full_status().manifest()
+
+
 def test_a_status_of_the_largest_size_fits(resources):
     created = resources.create(documented_of("KafkaMigration")[0])
     text = "x" * 1024
     full = full_status()
     status = full.evolve(
-        nodes=[{"name": f"kafka-{number}", "assigned": "B", "observed": "B"} for number in range(1000)],
+        nodes=[
+            {"name": f"kafka-{number}", "assigned": Mode.MIGRATION_CONTROLLER, "observed": Mode.MIGRATION_CONTROLLER}
+            for number in range(1000)],
         waiting_for=[full.waiting_for[0].evolve(message=text, unblocks=text)] * 20,
         history=[full.history[0].evolve(message=text)] * 50,
         evidence=[Evidence(name=f"Step{number}", message=text, gates=[
@@ -272,7 +290,7 @@ def test_a_status_of_the_largest_size_fits(resources):
     [
         ({"metadataState": "Kraft"}, 'supported values: "ZooKeeper", "MigrationEligible"'),
         ({"nodes": [{"name": "kafka-0", "assigned": "D"}]},
-         'supported values: "", "A", "U", "R", "B", "C", "K", "P", "F", "Stopped"'),
+         'supported values: "", "ZooKeeper", "ZooKeeperPinned", "ZooKeeperRaised", "Migration", "KRaft", "OwnKRaft"'),
         ({"attempt": 0}, "should be greater than or equal to 1"),
         ({"history": [{"time": "yesterday", "to": "Soak", "reason": "X"}]}, "must be of type date-time"),
     ],

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from patience import Patience
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import template
 from switchover.cluster.gates.workloads import check_template_is_ours
 from switchover.cluster.preflight.objects import find_budgets_in_the_way
@@ -80,7 +81,8 @@ async def take_over(workloads: KubernetesWorkloads) -> None:
 
 
 def judged(workload: Workload, namespace: str) -> Verdict:
-    picture = spoil(moment("MoveBrokers", "CBB", "PPP"), "kubernetes", brokers={"kafka": workload})
+    picture = spoil(moment("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER), "kubernetes",
+                    brokers={"kafka": workload})
     assert namespace
     return check_template_is_ours(picture)
 

@@ -8,6 +8,7 @@ from fakes.incarnation import Incarnation
 from fakes.kafka_world import BROKER_PORT, CLUSTER_ID, PROTOCOL, Kafka, Node
 from fakes.kubelet import address
 from fakes.quorum_log import QuorumLog, as_metadata
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes
 from switchover.kafka.node import BrokerExamination, BrokerView, LogDirectory, NodeAnswer, Partition, Quorum, Replica
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
@@ -98,15 +99,15 @@ class SimulatedNodes:
     def _answer(self, node: Node) -> NodeAnswer:
         fresh = self._incarnation.api.now() < node.open_at + 1
         match node.mode:
-            case "A" if self._kafka.old:
+            case Mode.ZOOKEEPER if self._kafka.old:
                 return NodeAnswer({**ZOOKEEPER_BROKER, modes.FETCH: modes.FETCH_OF_3_9 - 1}, False, -1, None)
-            case "A" | "U" | "R" | "B":
-                return NodeAnswer(ZOOKEEPER_BROKER, node.mode == "B", -1, None)
-            case "C":
+            case Mode.ZOOKEEPER | Mode.ZOOKEEPER_PINNED | Mode.ZOOKEEPER_RAISED | Mode.MIGRATION:
+                return NodeAnswer(ZOOKEEPER_BROKER, node.mode == Mode.MIGRATION, -1, None)
+            case Mode.KRAFT:
                 return NodeAnswer(KRAFT_BROKER, False, self._offset(), self._kafka.metadata_version)
             case _:
                 level, epoch = (1, -1) if fresh else (self._kafka.metadata_version, self._offset())
-                return NodeAnswer(CONTROLLER, node.mode == "P", epoch, level)
+                return NodeAnswer(CONTROLLER, node.mode == Mode.MIGRATION_CONTROLLER, epoch, level)
 
     def _offset(self) -> int:
         return self._kafka.log.offset if self._kafka.log is not None else -1
@@ -139,7 +140,7 @@ class SimulatedNodes:
         }
         observers = {
             node.node_id: Replica(reached, int(now * 1000), int(now * 1000))
-            for node in kafka.nodes.values() if node.mode in ("B", "C") and node.is_open(now)
+            for node in kafka.nodes.values() if node.mode in (Mode.MIGRATION, Mode.KRAFT) and node.is_open(now)
         }
         high_watermark = -1 if now < kafka.leader_since + 0.1 else reached
         return Quorum(kafka.leader, log.epoch, high_watermark, followers, observers)
@@ -252,7 +253,7 @@ class SimulatedZooKeeper:
         return (Address("zookeeper", 2181),)
 
     async def connections(self, server: Address) -> int:
-        each = {"A": 2, "U": 2, "R": 2, "B": 2, "P": 1}
+        each = {**dict.fromkeys((*modes.WITHOUT_QUORUM, Mode.MIGRATION), 2), Mode.MIGRATION_CONTROLLER: 1}
         if self._kafka.zookeeper_stopped:
             raise NotListening(f"nobody listens at {server}")
         return await self._incarnation.call(

@@ -19,6 +19,7 @@ from fakes.kubelet import Container, Kubelet, address
 from fakes.quorum_log import QUOTAS, QuorumLog, as_metadata, put
 from fakes.zookeeper_tree import Key, ZooKeeperTree
 from invariants.events import Cluster, Event, RolledByKubernetes, Started
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes
 from switchover.cluster.door import edits
 from switchover.metadata.image import BrokerRegistration, MigrationState
@@ -32,10 +33,10 @@ SESSION_SECONDS = 9.0                  # broker.session.timeout.ms
 NAME_CACHE_SECONDS = 30.0              # networkaddress.cache.ttl of a JVM
 FORLORN_STOP_SECONDS = 300.0           # of a broker that asks a dead quorum for its controlled shutdown (5.2)
 BROKER_PORT, CONTROLLER_PORT = 9092, 9093
-STOPPED = "Stopped"
+STOPPED = Mode.STOPPED
 
 
-BROKER_MODES = ("A", "U", "R", "B", "C")
+BROKER_MODES = (*modes.WITHOUT_QUORUM, Mode.MIGRATION, Mode.KRAFT)
 PROTOCOL = "inter.broker.protocol.version"
 
 
@@ -217,8 +218,8 @@ class Kafka:
         mode = mode_of(container.edits, settings, self.protocol)
         if self.old and not self.old_images:
             self.old_images.add(container.image)               # the first to start are the user's
-        if mode == "U" and container.image in self.old_images:
-            mode = "A"
+        if mode == Mode.ZOOKEEPER_PINNED and container.image in self.old_images:
+            mode = Mode.ZOOKEEPER
         if container.edits is not None:
             settings = edits.applied(container.edits.splitlines(), settings)
         if mode in BROKER_MODES and settings.get("node.id", str(broker_id)) != str(broker_id):
@@ -230,13 +231,13 @@ class Kafka:
             return
         self.starts[container.pod, mode] = self.starts.get((container.pod, mode), 0) + 1
         node_id = broker_id if mode in BROKER_MODES else int(settings.get("node.id", -1))
-        open_at = now + self._random.uniform(*((2.0, 4.0) if mode in ("P", "F") else (3.0, 8.0)))
+        open_at = now + self._random.uniform(*((2.0, 4.0) if mode in modes.RUNNING_CONTROLLERS else (3.0, 8.0)))
         if mode == STOPPED:
             open_at = float("inf")
         self.nodes[container.pod] = Node(container.pod, node_id, mode, now, open_at,
                                          open_at + self._random.uniform(2.0, 5.0),
                                          settings, edits.marker_of(container.edits or ""))
-        if mode in ("P", "F"):
+        if mode in modes.RUNNING_CONTROLLERS:
             listed = settings["controller.quorum.voters"].split(",")
             self.voters = frozenset(int(voter.partition("@")[0]) for voter in listed)
             self._volume_of[container.pod] = container.volume
@@ -274,25 +275,27 @@ class Kafka:
         node = self.nodes.get(pod)
         if node is None or node.mode == STOPPED:
             return 0.5
-        if node.mode in ("P", "F"):
-            others = [each for each in self.nodes.values() if each.mode in ("P", "F") and each.pod != pod]
+        if node.mode in modes.RUNNING_CONTROLLERS:
+            others = [each for each in self.nodes.values() if each.mode in modes.RUNNING_CONTROLLERS and each.pod != pod]
             return self._random.uniform(0.5, 1.5) if others else 5.0
         if self.forlorn(node):
             return FORLORN_STOP_SECONDS
-        return self._random.uniform(*((2.5, 7.0) if node.mode == "C" else (0.5, 2.5)))
+        return self._random.uniform(*((2.5, 7.0) if node.mode == Mode.KRAFT else (0.5, 2.5)))
 
     def forlorn(self, node: Node) -> bool:
-        """A broker in B that would ask KRaft for its controlled shutdown, with nobody there to answer."""
-        return node.mode == "B" and node.names is not None and not node.names.ephemeral and self.leader is None
+        """A broker in Migration that would ask KRaft for its controlled shutdown, with nobody there to answer."""
+        return node.mode == Mode.MIGRATION and node.names is not None and not node.names.ephemeral and self.leader is None
 
     # --- ZooKeeper ----------------------------------------------------------------------------------------------------
 
     def _zookeeper_brokers(self, now: float) -> None:
-        alive = [node for node in self.nodes.values() if node.mode in ("A", "U", "R", "B") and now >= node.open_at - 0.5]
+        alive = [node for node in self.nodes.values()
+                 if node.mode in (*modes.WITHOUT_QUORUM, Mode.MIGRATION) and now >= node.open_at - 0.5]
         self.tree.registered |= {node.node_id for node in alive}
         if self.tree.controller is None and alive:
             self.tree.take_over(self._random.choice(alive).node_id, ephemeral=True, kraft_epoch=-1)
-        migrating = [node for node in self.nodes.values() if node.mode == "P" and now > node.started_at + 1]
+        migrating = [node for node in self.nodes.values()
+                     if node.mode == Mode.MIGRATION_CONTROLLER and now > node.started_at + 1]
         if self.tree.migration is None and migrating:
             self.tree.migration = MigrationNode(False, -1, -1, -1, 0, now)
 
@@ -302,7 +305,7 @@ class Kafka:
         if controller is None or not self.rules:
             return
         for node in self.nodes.values():
-            if node.mode == "C" or not node.is_broker or not node.is_open(now) or node.names == controller:
+            if node.mode == Mode.KRAFT or not node.is_broker or not node.is_open(now) or node.names == controller:
                 continue
             if node.told_at is None:
                 node.told_at = now + self._random.uniform(0.1, 3.0)
@@ -312,7 +315,8 @@ class Kafka:
     # --- the quorum ---------------------------------------------------------------------------------------------------
 
     def _quorum(self, now: float) -> None:
-        alive = sorted((node for node in self.nodes.values() if node.mode in ("P", "F") and node.is_open(now)),
+        alive = sorted(
+            (node for node in self.nodes.values() if node.mode in modes.RUNNING_CONTROLLERS and node.is_open(now)),
                        key=lambda node: node.node_id)
         for node in alive:
             self.last_fetch[node.node_id] = now
@@ -340,8 +344,8 @@ class Kafka:
         log.offset += 1
         if log.state is None:
             log.offset += 4
-            log.state = MigrationState.PRE_MIGRATION if winner.mode == "P" else MigrationState.NONE
-        elif log.state is MigrationState.MIGRATION and winner.mode == "F":
+            log.state = MigrationState.PRE_MIGRATION if winner.mode == Mode.MIGRATION_CONTROLLER else MigrationState.NONE
+        elif log.state is MigrationState.MIGRATION and winner.mode == Mode.KRAFT_CONTROLLER:
             log.state = MigrationState.POST_MIGRATION
         elif log.state is MigrationState.MIGRATION:
             if self.tree.migration is not None:
@@ -359,17 +363,17 @@ class Kafka:
     def _register(self, log: QuorumLog, now: float) -> None:
         """Registrations that reach the leader: controllers with their flag, brokers in the mode of their start."""
         for node in self.nodes.values():
-            if node.mode in ("P", "F"):
-                lost = self.starts.get((node.pod, "P"), 0) <= self.unregistered.get(node.pod, 0)
+            if node.mode in modes.RUNNING_CONTROLLERS:
+                lost = self.starts.get((node.pod, Mode.MIGRATION_CONTROLLER), 0) <= self.unregistered.get(node.pod, 0)
                 if now >= node.open_at + 0.5 and not lost:
-                    log.register_controller(node.node_id, node.mode == "P")
-            elif node.mode in ("B", "C") and now >= node.open_at - 0.7 and node.log in (None, log) and (
+                    log.register_controller(node.node_id, node.mode == Mode.MIGRATION_CONTROLLER)
+            elif node.mode in (Mode.MIGRATION, Mode.KRAFT) and now >= node.open_at - 0.7 and node.log in (None, log) and (
                     _has_a_feature(node, self.release)):
                 node.log = log
                 self._register_broker(log, node, now)
 
     def _register_broker(self, log: QuorumLog, node: Node, now: float) -> None:
-        known, zookeeper = log.brokers.get(node.node_id), node.mode == "B"
+        known, zookeeper = log.brokers.get(node.node_id), node.mode == Mode.MIGRATION
         if known is None or known.epoch < int(node.started_at * 10):
             log.register_broker(node.node_id, BrokerRegistration(int(node.started_at * 10), zookeeper, True))
             return
@@ -383,7 +387,7 @@ class Kafka:
     def _migrate(self, log: QuorumLog, now: float) -> None:
         assert self.leader is not None
         tree, leader = self.tree, self._controller(self.leader)
-        if leader.mode != "P" or tree.migration is None:
+        if leader.mode != Mode.MIGRATION_CONTROLLER or tree.migration is None:
             return
         if log.state is MigrationState.PRE_MIGRATION and log.transaction is None and self._everybody_is_here(log):
             if tree.migration.offset > 0:
@@ -532,7 +536,7 @@ class Kafka:
 
     def controller_named_by(self, node: Node) -> int:
         """What a broker answers in Metadata: the true controller while ZooKeeper rules, then any living broker (3.2)."""
-        if node.mode != "C" and (node.names is None or node.names.ephemeral):
+        if node.mode != Mode.KRAFT and (node.names is None or node.names.ephemeral):
             return -1 if node.names is None else node.names.node_id
         alive = sorted(self.alive())
         return self.whim.choice(alive) if alive else -1
@@ -545,7 +549,7 @@ def service_of(node: Node) -> Address:
 
 def _has_a_feature(node: Node, release: str) -> bool:
     """Whether the controllers take its registration: one with the flag must have exactly their metadata.version."""
-    return node.mode == "C" or modes.release_of(node.settings.get(PROTOCOL, "")) == release
+    return node.mode == Mode.KRAFT or modes.release_of(node.settings.get(PROTOCOL, "")) == release
 
 
 def mode_of(directives: str | None, given: Mapping[str, str], protocol: str = "3.9") -> str:
@@ -560,13 +564,13 @@ def mode_of(directives: str | None, given: Mapping[str, str], protocol: str = "3
     flag = settings.get("zookeeper.metadata.migration.enable") == "true"
     match settings.get("process.roles"):
         case "controller":
-            return "P" if flag else "F"
+            return Mode.MIGRATION_CONTROLLER if flag else Mode.KRAFT_CONTROLLER
         case "broker":
-            return "C" if "zookeeper.connect" not in settings and not flag else ""
+            return Mode.KRAFT if "zookeeper.connect" not in settings and not flag else ""
         case None if "zookeeper.connect" in settings:
             if flag and "controller.quorum.voters" in settings:
-                return "B"
+                return Mode.MIGRATION
             if modes.release_of(settings[PROTOCOL]) != protocol:
-                return "R"
-            return "U" if lines[:1] == ["mode U"] else "A"
+                return Mode.ZOOKEEPER_RAISED
+            return Mode.ZOOKEEPER_PINNED if lines[:1] == ["mode U"] else Mode.ZOOKEEPER
     return ""

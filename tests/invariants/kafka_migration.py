@@ -6,11 +6,15 @@ from itertools import combinations
 
 from invariants.events import Cluster, Effect, Event, Recorded, RolledByKubernetes, Started
 from invariants.memory import Memory, Standing
+from switchover.api.kafka_migration import NodeMode as Mode
 
-PLAIN = {"A", "U", "R"}
+PLAIN = {Mode.ZOOKEEPER, Mode.ZOOKEEPER_PINNED, Mode.ZOOKEEPER_RAISED}
 """The modes of brokers that know of no migration."""
-TOGETHER = [*({*plain, *ours} for count in range(4) for plain in combinations(sorted(PLAIN), count) for ours in ((), "B")),
-            {"B", "C"}, {"C"}]
+RUNNING = {Mode.MIGRATION_CONTROLLER, Mode.KRAFT_CONTROLLER}
+"""Those of controllers that run."""
+TOGETHER = [*({*plain, *ours} for count in range(4) for plain in combinations(sorted(PLAIN), count)
+              for ours in ((), (Mode.MIGRATION,))),
+            {Mode.MIGRATION, Mode.KRAFT}, {Mode.KRAFT}]
 ACTING_SECONDS = 5.0
 """A failover of the quorum between a reading and an eviction is nobody's fault."""
 
@@ -21,12 +25,12 @@ def modes_go_together(memory: Memory, event: Event) -> Iterator[str]:
     modes = {mode for mode in event.brokers.values() if mode}
     if modes not in TOGETHER:
         yield f"brokers run in modes {sorted(modes)} at the same time"
-    if "B" in modes and not (memory.quorum_seen or event.quorum):
+    if Mode.MIGRATION in modes and not (memory.quorum_seen or event.quorum):
         yield "a broker runs with the migration flag before there is a quorum"
 
 
 def modes_have_their_time(memory: Memory, event: Event) -> Iterator[str]:
-    """K1, an eviction: B needs a quorum, C needs a living dual write; the last one needs ZooKeeper stopped."""
+    """K1, an eviction: Migration needs a quorum, KRaft needs a living dual write; the last one needs ZooKeeper stopped."""
     assert isinstance(event, Effect)
     cluster = memory.cluster
     if cluster is None or memory.kind(event) != "broker pod":
@@ -36,12 +40,12 @@ def modes_have_their_time(memory: Memory, event: Event) -> Iterator[str]:
         if cluster.zookeeper_stopped is False or cluster.state not in (None, "POST_MIGRATION"):
             yield f"{event.name} is restarted while ZooKeeper runs, and the log says {cluster.state}: that proves nothing"
         return
-    if assigned == "B" and not cluster.quorum and not memory.standing.backward:
-        yield f"{event.name} goes to B without a quorum"
-    if assigned == "C" and cluster.state not in (None, "MIGRATION"):
-        yield f"{event.name} goes to C while the log says {cluster.state}"
-    if assigned == "C" and (cluster.dual_write_age or 0) > memory.limits.dual_write_age:
-        yield f"{event.name} goes to C while the dual write has been dead for {cluster.dual_write_age:.0f} s"
+    if assigned == Mode.MIGRATION and not cluster.quorum and not memory.standing.backward:
+        yield f"{event.name} goes to Migration without a quorum"
+    if assigned == Mode.KRAFT and cluster.state not in (None, "MIGRATION"):
+        yield f"{event.name} goes to KRaft while the log says {cluster.state}"
+    if assigned == Mode.KRAFT and (cluster.dual_write_age or 0) > memory.limits.dual_write_age:
+        yield f"{event.name} goes to KRaft while the dual write has been dead for {cluster.dual_write_age:.0f} s"
     if assigned in PLAIN and cluster.claimed:
         yield f"{event.name} goes to {assigned} while KRaft has the cluster"
 
@@ -56,17 +60,17 @@ def starts_as_it_may(memory: Memory, event: Event) -> Iterator[str]:
         return
     if event.mode in PLAIN and cluster.claimed:
         yield f"{event.pod} starts in mode {event.mode} while KRaft has the cluster"
-    if event.mode == "C" and cluster.state not in ("MIGRATION", "POST_MIGRATION"):
-        yield f"{event.pod} starts in mode C while the log says {cluster.state}"
+    if event.mode == Mode.KRAFT and cluster.state not in ("MIGRATION", "POST_MIGRATION"):
+        yield f"{event.pod} starts in mode KRaft while the log says {cluster.state}"
 
 
 def starts_on_its_log(memory: Memory, event: Event) -> Iterator[str]:
     """K8: an empty log begins with the flag, and only where nothing was left behind."""
     assert isinstance(event, Started)
-    if event.mode == "F" and event.empty:
+    if event.mode == Mode.KRAFT_CONTROLLER and event.empty:
         yield f"{event.pod} starts without the flag on an empty log"
     left = memory.cluster is not None and (memory.cluster.migration_offset or 0) > 0
-    if event.mode == "P" and event.empty and left and not memory.cluster.quorum:  # type: ignore[union-attr]
+    if event.mode == Mode.MIGRATION_CONTROLLER and event.empty and left and not memory.cluster.quorum:  # type: ignore[union-attr]
         yield f"{event.pod} starts on an empty log while /migration tells of an older copy"
 
 
@@ -126,7 +130,7 @@ def no_early_finalize(memory: Memory, event: Event) -> Iterator[str]:
     assert isinstance(event, Effect)
     standing, kind = memory.standing, memory.kind(event)
     assigned = standing.nodes.get(event.name, {}).get("assigned") if kind == "controller pod" else None
-    if assigned != "F" and "F" not in (event.assigns or {}).values():
+    if assigned != Mode.KRAFT_CONTROLLER and Mode.KRAFT_CONTROLLER not in (event.assigns or {}).values():
         return
     if memory.finalized and standing.place in ("HandOver>", "ReleaseZooKeeper>"):
         return
@@ -137,7 +141,7 @@ def no_early_finalize(memory: Memory, event: Event) -> Iterator[str]:
     if not any(item["name"] == "Finalize" and item.get("planHash") == plan for item in approvals):
         yield f"{event.name} is finalized without an approval of this plan"
     if memory.cluster is not None:
-        if zookeeper := sorted(pod for pod, mode in memory.cluster.brokers.items() if mode in {*PLAIN, "B"}):
+        if zookeeper := sorted(pod for pod, mode in memory.cluster.brokers.items() if mode in {*PLAIN, Mode.MIGRATION}):
             yield f"{event.name} is finalized while {zookeeper} run on ZooKeeper"
         if memory.cluster.registered:
             yield f"{event.name} is finalized while {sorted(memory.cluster.registered)} are registered in ZooKeeper"
@@ -150,7 +154,7 @@ def finalized_by_us(memory: Memory, event: Event) -> Iterator[str]:
         return
     if memory.recorded is not None and memory.standing.place != "Finalize>":
         yield f"the migration was finalized in {memory.standing.place}"
-    if any(mode not in ("C", "") for mode in event.brokers.values()):
+    if any(mode not in (Mode.KRAFT, "") for mode in event.brokers.values()):
         yield "the migration was finalized while a broker is not on KRaft"
 
 
@@ -190,10 +194,10 @@ def znodes_in_their_order(memory: Memory, event: Event) -> Iterator[str]:
     if not memory.standing.backward:
         yield f"{event.verb} {path} on the way forward"
     if cluster is not None:
-        running = sorted(pod for pod, mode in cluster.controllers.items() if mode in ("P", "F"))
+        running = sorted(pod for pod, mode in cluster.controllers.items() if mode in RUNNING)
         if running and not _is_state(event):
             yield f"{event.verb} {path} while controllers {running} run"
-        if kraft := sorted(pod for pod, mode in cluster.brokers.items() if mode == "C"):
+        if kraft := sorted(pod for pod, mode in cluster.brokers.items() if mode == Mode.KRAFT):
             yield f"{event.verb} {path} while {kraft} run on KRaft"
     if path == "/controller" and event.verb == "delete":
         if event.content.get("ephemeral"):
@@ -232,9 +236,10 @@ def nothing_stops_while_nobody_acts(memory: Memory, event: Event) -> Iterator[st
         if since is not None and event.at - since > ACTING_SECONDS:
             yield f"{event.name} is stopped while no controller acts"
         return
-    followers = {pod for pod, mode in cluster.controllers.items() if mode == "P" and pod != event.name}
+    followers = {pod for pod, mode in cluster.controllers.items() if mode == Mode.MIGRATION_CONTROLLER and pod != event.name}
     assigned = memory.standing.nodes.get(event.name, {}).get("assigned")
-    if event.name == cluster.leader and followers - set(memory.standing.batch_nodes) and assigned != "P":
+    left = followers - set(memory.standing.batch_nodes)
+    if event.name == cluster.leader and left and assigned != Mode.MIGRATION_CONTROLLER:
         yield f"{event.name} leads the quorum and is stopped before {sorted(followers)}"
 
 

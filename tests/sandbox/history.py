@@ -10,6 +10,7 @@ import jsonpatch
 
 from fakes.api_server import merged
 from invariants.events import Cluster, Effect, Event, Recorded, Wanted, is_brake
+from switchover.cluster import modes
 
 VERBS = {"create": "create", "update": "change", "patch": "change", "delete": "delete"}
 
@@ -86,14 +87,14 @@ def _pod(item: Mapping[str, Any]) -> str:
 
 def _cluster(at: float, status: Mapping[str, Any]) -> Cluster:
     """The modes that the nodes told of themselves. A controller is one that runs in a mode of controllers."""
-    modes = {node["name"]: str(node.get("observed", "")) for node in status.get("nodes") or ()}
+    seen = {node["name"]: str(node.get("observed", "")) for node in status.get("nodes") or ()}
     assigned = {node["name"]: str(node["assigned"]) for node in status.get("nodes") or ()}
-    controllers = {name for name, mode in assigned.items() if mode in ("P", "F", "Stopped")}
+    controllers = {name for name, mode in assigned.items() if mode in modes.CONTROLLERS}
     state = {"MigrationActive": "MIGRATION", "MigrationFinished": "POST_MIGRATION", "KRaft": "POST_MIGRATION"}
     return Cluster(
-        at, {name: mode for name, mode in modes.items() if name not in controllers},
-        {name: mode for name, mode in modes.items() if name in controllers},
-        cluster_id=str(status.get("clusterId", "")), quorum=any(modes[name] for name in controllers),
+        at, {name: mode for name, mode in seen.items() if name not in controllers},
+        {name: mode for name, mode in seen.items() if name in controllers},
+        cluster_id=str(status.get("clusterId", "")), quorum=any(seen[name] for name in controllers),
         state=state.get(str(status.get("metadataState"))))
 
 

@@ -120,7 +120,8 @@ def test_no_acknowledged_record_is_lost(story: Story) -> None:
 
 
 def test_no_broker_was_restarted_more_often_than_its_modes_want(story: Story) -> None:
-    """B; C and B again for the first two, one of them in the middle; A; controllers stopped once."""
+    """Migration; KRaft and Migration again for the first two, one of them in the middle; ZooKeeper; controllers stopped
+    once."""
     replaced = audit.evictions(story.requests)
     brokers = [item.name for item in replaced if item.name in world.BROKERS]
     assert len(brokers) <= 3 + 2 + 2 + 3

@@ -19,6 +19,7 @@ from demo import metadata, migration, operator_process, rollback, tools, traffic
 from demo.cluster import Cluster, CommandFailed
 from demo.diagnostics import collect
 from patience import until
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cli.steps import Resource
 from switchover.cli.tree import condition
 
@@ -203,8 +204,8 @@ def test_kills_of_everything_on_the_way_cost_time_and_nothing_else(scene: Scene)
         scene.cluster.kubectl("delete", "pod", STRAGGLER, timeout=120)
 
     def straggle() -> str:
-        keep("C")()
-        put("B")
+        keep(Mode.KRAFT)()
+        put(Mode.MIGRATION)
 
         def is_back() -> bool:
             with contextlib.suppress(CommandFailed):           # while it starts
@@ -221,7 +222,7 @@ def test_kills_of_everything_on_the_way_cost_time_and_nothing_else(scene: Scene)
 
     straggling = Moment(at("Finalize", phase="AwaitingApproval"), straggle)
     troubles = [
-        Moment(at("DualWrite"), keep("B")), straggling, Moment(refused, lambda: put("C")),
+        Moment(at("DualWrite"), keep(Mode.MIGRATION)), straggling, Moment(refused, lambda: put(Mode.KRAFT)),
         Moment(at("EnableMigration", 1), kill_leader), Moment(at("EnableMigration", 2), moving),
         Moment(at("CopyMetadata", 1), zookeeper_leader), Moment(at("DualWrite"), kill_leader),
         Moment(at("MoveBrokers", 1), moving), Moment(at("MoveBrokers", 2), black_hole),

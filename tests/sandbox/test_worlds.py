@@ -25,6 +25,7 @@ from demo.sandbox import bring_up, take_down
 from demo.summary import Traffic
 from sandbox import audit
 from sandbox.quick import QUICK
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cli.steps import Resource
 from switchover.cli.tree import condition
 
@@ -74,14 +75,14 @@ class Turn:
         if self.turned or (progress.get("step"), progress.get("batch")) != ("MoveBrokers", 2):
             return None
         moved = [node["name"] for node in resource["status"]["nodes"] if node["name"] in world.BROKERS
-                 and node.get("observed") == "C" and node["name"] not in progress["batchNodes"]]
+                 and node.get("observed") == Mode.KRAFT and node["name"] not in progress["batchNodes"]]
         self.shown = {pod: marker(self.cluster, self.name, pod) for pod in moved}
         self.wanted = {pod: edits(self.cluster)[pod] for pod in moved}
         self.ours = our_secrets(self.cluster)
         patch = json.dumps({"spec": {"desiredState": "RolledBack"}})
         self.cluster.kubectl("patch", "kmig", "kafka", "--type", "merge", "--patch", patch)
         self.turned = time.time()
-        return f"everything back, {', '.join(moved)} in mode C"
+        return f"everything back, {', '.join(moved)} in mode KRaft"
 
 
 @dataclass
@@ -382,8 +383,9 @@ def test_no_acknowledged_record_is_lost(story: Story) -> None:
 
 
 def test_no_pod_was_evicted_in_vain_or_before_the_status_named_it(story: Story) -> None:
-    """B; C and B again for the first two; A; and B and C once more, a release's own settings, and one without ZooKeeper;
-    an older Kafka's upgrade, twice. Controllers stop once, then are restarted once, and the leader once more in the soak."""
+    """Migration; KRaft and Migration again for the first two; ZooKeeper; Migration and KRaft once more, a release's own
+    settings, and one without ZooKeeper; an older Kafka's upgrade, twice. Controllers stop once, then are restarted once, and
+    the leader once more in the soak."""
     replaced = audit.evictions(story.requests)
     brokers = [item.name for item in replaced if item.name in world.BROKERS]
     assert len(brokers) <= 3 + 2 + 2 + 3 + 3 + 3 + 3 * (story.name in RELEASES) + 1 + 6 * (story.name == OLDER)

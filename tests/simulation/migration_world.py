@@ -24,6 +24,7 @@ from invariants.jury import Jury
 from invariants.memory import Limits
 from simulation.history import LogWitness, Witness
 from simulation.virtual_time import Timeline, live
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.kind import KafkaMigrations
 from switchover.engine.calls import Call, News
 from switchover.engine.policy import NOTHING_MORE
@@ -351,7 +352,9 @@ class MigrationWorld:
             "conditions": {each["type"]: each["status"] for each in self.status["conditions"]},
         }
         starts: dict[tuple[str, str], int] = {}
-        any_of = {"P": "kafka-controller", "F": "kafka-controller", "C": "kafka"}  # which of them is chance
+        # Which of them is chance.
+        any_of = {Mode.MIGRATION_CONTROLLER: "kafka-controller", Mode.KRAFT_CONTROLLER: "kafka-controller",
+                  Mode.KRAFT: "kafka"}
         for (pod, mode), times in self.kafka.starts.items():
             which = any_of.get(mode, pod)
             starts[which, mode] = starts.get((which, mode), 0) + times

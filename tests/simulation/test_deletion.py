@@ -7,6 +7,7 @@ import pytest
 from fakes.api_server import Object
 from simulation.migration_world import NAME, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, until_step, waits_for
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.engine.intent import ABANDON
 from switchover.metadata.image import MigrationState
 from tales import assert_told
@@ -145,7 +146,7 @@ def objects(world: MigrationWorld) -> dict[tuple[str, str], Any]:
 
 def taken_back(world: MigrationWorld, before: dict[tuple[str, str], Any]) -> None:
     assert objects(world) == before
-    assert {node.mode for node in world.kafka.nodes.values()} == {"A"}
+    assert {node.mode for node in world.kafka.nodes.values()} == {Mode.ZOOKEEPER}
     assert len(world.kafka.nodes) == 3
     assert world.kafka.tree.migration is None
     assert world.kafka.rules == "ZooKeeper"

@@ -7,6 +7,7 @@ import pytest
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.test_defects import events, rewritten, stalled
 from simulation.test_kafka_migration import quiet_for, reference, until_step, waits_for
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.kubernetes.names import CLAIM
 
 GATES_OFF = {"groups": [], "dualWriteMaxLag": 1_000_000}
@@ -137,7 +138,8 @@ def test_no_way_back_on_record_stops_controllers_under_brokers_on_kraft(world: M
     assert world.live(lambda: stalled(world).get("reason") == "RecordContradicted")
     assert "runs on KRaft still" in stalled(world)["message"]
     quiet_for(world, 100)
-    assert {node.mode for name, node in world.kafka.nodes.items() if name.startswith("kafka-controller")} == {"P"}
+    controllers = {node.mode for name, node in world.kafka.nodes.items() if name.startswith("kafka-controller")}
+    assert controllers == {Mode.MIGRATION_CONTROLLER}
     world.want("Running")
     rewritten(world, **{"openTime": None, **kept})
     assert world.live(lambda: waits_for(world, "AwaitingApproval"))

@@ -10,6 +10,7 @@ import pytest
 from fakes.api_server import NAMESPACE, Object
 from simulation.migration_world import DOCS, HOW_FAR, NAME, SPEC, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, until_step, waits_for
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.metadata.image import MigrationState
 from tales import assert_told
 
@@ -144,7 +145,7 @@ def test_a_broker_that_does_not_start_without_zookeeper_is_told_and_zookeeper_as
     assert world.live(world.approved_and(lambda: waits_for(world, "ZooKeeperRuns"), only=("Finalize", "HandOver")))
     world.story.clear()
     world.say("a person stops ZooKeeper, and the brokers' entry script cannot do without it")
-    world.kafka.refuses = {(f"kafka-{n}", "C") for n in range(3)}
+    world.kafka.refuses = {(f"kafka-{n}", Mode.KRAFT) for n in range(3)}
     world.kafka.zookeeper_stopped = True
     assert world.live(lambda: condition(world, "Stalled") == ("True", "NotBackWithoutZooKeeper"))
     (victim,) = world.status["progress"]["batchNodes"]
@@ -162,9 +163,9 @@ def test_a_broker_that_does_not_start_without_zookeeper_is_told_and_zookeeper_as
     world.kafka.refuses.clear()
     assert world.live(lambda: waits_for(world, "ZooKeeperRuns"))
     assert victim in world.kafka.nodes
-    begun = world.kafka.starts[victim, "C"]
+    begun = world.kafka.starts[victim, Mode.KRAFT]
     assert world.run_to_the_end()
-    assert sum(times for (_, mode), times in world.kafka.starts.items() if mode == "C") == 3 + 2
+    assert sum(times for (_, mode), times in world.kafka.starts.items() if mode == Mode.KRAFT) == 3 + 2
     assert begun >= 2, "it was started again, by nobody's hand"
     assert condition(world, "ZooKeeperRemovable") == ("True", "Proven")
     assert_told("not-back-without-zookeeper", "A broker does not start without ZooKeeper, which nobody could see before.",
@@ -243,7 +244,7 @@ def test_a_replaced_volume_is_an_incident_until_its_node_has_caught_up(world: Mi
     assert world.live(lambda: world.step == "MoveBrokers" and "bakeStartTime" in world.status["progress"])
     before = volumes(world)
     assert all(len(claims) == 1 for claims in before.values())
-    victim = next(pod for pod, node in world.kafka.nodes.items() if node.mode == "B")
+    victim = next(pod for pod, node in world.kafka.nodes.items() if node.mode == Mode.MIGRATION)
     replace_volume(world, victim)
     assert world.live(lambda: waits_for(world, "VolumeReplaced"))
     told = next(item for item in world.status["waitingFor"] if item["reason"] == "VolumeReplaced")
@@ -254,7 +255,7 @@ def test_a_replaced_volume_is_an_incident_until_its_node_has_caught_up(world: Mi
     assert [f"incident: {victim}" in word for word in words].count(True) == 1
     assert any(f"{victim} caught up on another volume" in word for word in words)
     world.goes_on(whole)
-    world.kafka.starts[victim, "B"] -= 1
+    world.kafka.starts[victim, Mode.MIGRATION] -= 1
     assert not whole or world.end_state() == reference()[0]
 
 

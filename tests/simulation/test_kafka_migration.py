@@ -19,6 +19,7 @@ from fakes.incarnation import Incarnation, SimulatedApiServer
 from simulation import migration_world
 from simulation.migration_world import HOW_FAR, NAME, SPEC, EndState, MigrationWorld
 from simulation.virtual_time import VirtualLoop
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Verdict as Outcome
 from switchover.cli.export import Document, export
 from switchover.cluster import names
@@ -61,10 +62,11 @@ def test_forward(world: MigrationWorld, counted: Callable[[str], None]) -> None:
     assert world.run_to_the_end()
     end = world.end_state()
     assert end.kafka[0] == {
-        **{f"kafka-{n}": "C" for n in range(3)}, **{f"kafka-controller-{n}": "F" for n in range(3)}}
+        **{f"kafka-{n}": Mode.KRAFT for n in range(3)}, **{f"kafka-controller-{n}": Mode.KRAFT_CONTROLLER for n in range(3)}}
     assert end.kafka[1:] == (MigrationState.POST_MIGRATION, False)
-    and_again = {("kafka-controller", "P"): 3 + 1, ("kafka-controller", "F"): 3 + 1, ("kafka", "C"): 3 + 1}
-    assert end.starts == {(f"kafka-{n}", mode): 1 for mode in "AB" for n in range(3)} | and_again
+    and_again = dict.fromkeys((("kafka-controller", Mode.MIGRATION_CONTROLLER), ("kafka-controller", Mode.KRAFT_CONTROLLER),
+                               ("kafka", Mode.KRAFT)), 3 + 1)
+    assert end.starts == {(f"kafka-{n}", mode): 1 for mode in (Mode.ZOOKEEPER, Mode.MIGRATION) for n in range(3)} | and_again
     assert end.status["metadataState"] == "KRaft"
     assert end.status["restarts"] == (7, 5)          # one of each once more without ZooKeeper, and the rehearsed failover
     assert end.status["conditions"]["ZooKeeperRemovable"] == "True"
@@ -79,9 +81,9 @@ def test_brokers_that_are_configured_by_their_environment(monkeypatch: pytest.Mo
     """There, back from the middle of MoveBrokers, and there again; every pod runs its wrapped command in a real shell."""
     world = MigrationWorld(monkeypatch, by_environment=True)
     before = world.api.objects["statefulsets", "kafka"]["spec"]
-    world.live(world.approved_and(lambda: "C" in {node.mode for node in world.kafka.nodes.values()}))
+    world.live(world.approved_and(lambda: Mode.KRAFT in {node.mode for node in world.kafka.nodes.values()}))
     assert world.roll_back()
-    assert {world.kafka.nodes[f"kafka-{n}"].mode for n in range(3)} == {"A"}
+    assert {world.kafka.nodes[f"kafka-{n}"].mode for n in range(3)} == {Mode.ZOOKEEPER}
     assert world.api.objects["statefulsets", "kafka"]["spec"] == before
     attempt = world.status["attempt"]
     world.want("Running")
@@ -110,7 +112,7 @@ def test_the_same_seed_gives_the_same_writes() -> None:
 
 def until_step(world: MigrationWorld, step: str, moved: int) -> None:
     """Run until so many brokers of a step have started in its mode."""
-    mode = {"EnableMigration": "B", "MoveBrokers": "C"}[step]
+    mode = {"EnableMigration": Mode.MIGRATION, "MoveBrokers": Mode.KRAFT}[step]
 
     def run() -> None:
         assert world.live(lambda: sum(each[1] == mode for each in world.kafka.starts) == moved and world.step == step)
@@ -282,9 +284,9 @@ def test_brokers_are_handed_over_to_kraft_settings_of_the_users_own(world: Migra
     assert world.run_to_the_end()
     assert {node.marker for node in world.kafka.nodes.values() if node.is_broker} == {""}
     assert {pod: node.mode for pod, node in world.kafka.nodes.items() if node.is_broker} == dict.fromkeys(
-        ("kafka-0", "kafka-1", "kafka-2"), "C")
+        ("kafka-0", "kafka-1", "kafka-2"), Mode.KRAFT)
     assert {node["name"]: node["assigned"] for node in world.status["nodes"] if node["nodeId"] < 3000} == dict.fromkeys(
-        ("kafka-0", "kafka-1", "kafka-2"), "K")
+        ("kafka-0", "kafka-1", "kafka-2"), Mode.OWN_KRAFT)
     assert ("secrets", "kafka-switchover") not in world.api.objects
     assert ("controllerrevisions", "kafka-before-switchover-1") not in world.api.objects
     kafka = world.api.objects["statefulsets", "kafka"]
@@ -377,7 +379,7 @@ def second_batch_with_a_silent_broker(world: MigrationWorld) -> None:
     """The second broker is on record to move, and in that moment the third one stops answering for a while."""
     assert world.live(lambda: world.step == "MoveBrokers" and world.status["progress"]["batch"] == 2)
     (moving,) = world.status["progress"]["batchNodes"]
-    silent = next(node for node in world.kafka.nodes.values() if node.mode == "B" and node.pod != moving)
+    silent = next(node for node in world.kafka.nodes.values() if node.mode == Mode.MIGRATION and node.pod != moving)
     world.story.clear()
     world.say(f"{silent.pod} stops answering, for 180 s")
     silent.open_at = world.timeline.now() + 180

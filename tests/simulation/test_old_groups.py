@@ -5,6 +5,7 @@ import pytest
 from fakes.api_server import Object
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, until_step, waits_for
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.zookeeper.groups import ZooKeeperGroup
 
 OLD = ZooKeeperGroup(frozenset({"orders_a", "orders_b"}))
@@ -66,7 +67,7 @@ def test_one_that_appears_in_the_middle_stops_the_next_batch(world: MigrationWor
     assert world.live(lambda: waits_for(world, "GroupOnZooKeeper"))
     assert "no further batch starts" in told(world, "GroupOnZooKeeper")["message"]
     quiet_for(world, 120)
-    assert sum(node.mode == "C" for node in world.kafka.nodes.values()) == 1
+    assert sum(node.mode == Mode.KRAFT for node in world.kafka.nodes.values()) == 1
     gone(world, whole)
 
 
@@ -76,4 +77,4 @@ def test_a_rollback_does_not_wait_for_it(world: MigrationWorld) -> None:
     assert world.live(lambda: waits_for(world, "GroupOnZooKeeper"))
     world.want("RolledBack")
     assert world.live(lambda: world.phase == "RolledBack")
-    assert {node.mode for node in world.kafka.nodes.values()} == {"A"}
+    assert {node.mode for node in world.kafka.nodes.values()} == {Mode.ZOOKEEPER}

@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
+from fakes.kafka_world import BROKER_MODES
 from simulation.migration_world import HOW_FAR, MigrationWorld
+from switchover.api.kafka_migration import NodeMode as Mode
+from switchover.cluster import modes
 
 BROKERS = ("kafka-0", "kafka-1", "kafka-2")
 
@@ -16,12 +19,17 @@ def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
 
 def starts(world: MigrationWorld) -> dict[str, list[int]]:
     """Mode -> how often each broker has started in it."""
-    return {mode: [world.kafka.starts.get((pod, mode), 0) for pod in BROKERS] for mode in "AURBC"}
+    return {mode: [world.kafka.starts.get((pod, mode), 0) for pod in BROKERS] for mode in BROKER_MODES}
 
 
 def started(world: MigrationWorld) -> dict[str, int]:
     """Mode -> how many brokers have started in it; at the end of a migration one starts without ZooKeeper, too."""
     return {mode: sum(counts) for mode, counts in starts(world).items()}
+
+
+def edited(world: MigrationWorld) -> int:
+    """How often brokers have started in another mode than the user's."""
+    return sum(count for mode, count in started(world).items() if mode != Mode.ZOOKEEPER)
 
 
 def stateful_set(world: MigrationWorld) -> Any:
@@ -36,12 +44,14 @@ def observed(world: MigrationWorld) -> set[str]:
 @HOW_FAR
 def test_forward(world: MigrationWorld, whole: bool) -> None:
     assert world.live(lambda: world.step == "ProvisionControllers")
-    assert starts(world) == {"A": [1, 1, 1], "U": [0, 0, 0], "R": [1, 1, 1], "B": [0, 0, 0], "C": [0, 0, 0]}
-    assert observed(world) == {"R"}
+    before = (Mode.ZOOKEEPER, Mode.ZOOKEEPER_RAISED)
+    assert starts(world) == {mode: [int(mode in before)] * 3 for mode in BROKER_MODES}
+    assert observed(world) == {Mode.ZOOKEEPER_RAISED}
     if whole:
         assert world.run_to_the_end()
-        assert started(world) == {"A": 3, "U": 0, "R": 3, "B": 3, "C": 4}
-        assert observed(world) == {"C"}
+        assert started(world) == {
+            Mode.ZOOKEEPER: 3, Mode.ZOOKEEPER_PINNED: 0, Mode.ZOOKEEPER_RAISED: 3, Mode.MIGRATION: 3, Mode.KRAFT: 4}
+        assert observed(world) == {Mode.KRAFT}
 
 
 @pytest.mark.long
@@ -50,7 +60,7 @@ def test_a_kill_after_every_move(monkeypatch: pytest.MonkeyPatch, seed: int) -> 
     world = MigrationWorld(monkeypatch, seed, protocol="3.5")
     while not world.live(lambda: world.step == "EnableMigration", kill_when=lambda: world.moves >= world.lives):
         assert world.lives < 1000, f"no end in sight: {world.step}"
-    assert (starts(world)["A"], starts(world)["R"]) == ([1, 1, 1], [1, 1, 1])
+    assert (starts(world)[Mode.ZOOKEEPER], starts(world)[Mode.ZOOKEEPER_RAISED]) == ([1, 1, 1], [1, 1, 1])
 
 
 @pytest.mark.parametrize(("step", "moved"), [
@@ -59,29 +69,29 @@ def test_a_kill_after_every_move(monkeypatch: pytest.MonkeyPatch, seed: int) -> 
 def test_back_to_the_old_version(world: MigrationWorld, step: str, moved: int) -> None:
     """`moved` is how many brokers have started in another mode than the user's."""
     before = stateful_set(world)
-    assert world.live(lambda: world.step == step and sum(sum(starts(world)[mode]) for mode in "RBC") == moved)
+    assert world.live(lambda: world.step == step and edited(world) == moved)
     assert world.roll_back()
-    assert {node.mode for node in world.kafka.nodes.values()} == {"A"}
+    assert {node.mode for node in world.kafka.nodes.values()} == {Mode.ZOOKEEPER}
     assert stateful_set(world) == before
     assert not [secret["metadata"]["name"] for secret in world.api.of("secrets")]
 
 
 @pytest.mark.long
 def test_back_and_forward_again(world: MigrationWorld) -> None:
-    assert world.live(lambda: world.step == "EnableMigration" and sum(starts(world)["B"]) == 1)
+    assert world.live(lambda: world.step == "EnableMigration" and sum(starts(world)[Mode.MIGRATION]) == 1)
     assert world.roll_back()
     assert world.try_again()
-    assert {node.mode for node in world.kafka.nodes.values() if node.pod in BROKERS} == {"C"}
+    assert {node.mode for node in world.kafka.nodes.values() if node.pod in BROKERS} == {Mode.KRAFT}
 
 
 def test_a_pod_that_is_killed_meanwhile_comes_back_in_the_mode_assigned_to_it(world: MigrationWorld) -> None:
-    assert world.live(lambda: world.step == "RaiseProtocolVersion" and sum(starts(world)["R"]) == 1)
-    (raised,) = [pod for pod in BROKERS if world.kafka.starts.get((pod, "R"))]
+    assert world.live(lambda: world.step == "RaiseProtocolVersion" and sum(starts(world)[Mode.ZOOKEEPER_RAISED]) == 1)
+    (raised,) = [pod for pod in BROKERS if world.kafka.starts.get((pod, Mode.ZOOKEEPER_RAISED))]
     assert world.live(lambda: world.kafka.nodes[raised].ready)
     world.api.remove("pods", raised)
     assert world.live(lambda: world.step == "ProvisionControllers")
-    assert world.kafka.starts[raised, "R"] == 2
-    assert world.kafka.starts[raised, "A"] == 1
+    assert world.kafka.starts[raised, Mode.ZOOKEEPER_RAISED] == 2
+    assert world.kafka.starts[raised, Mode.ZOOKEEPER] == 1
 
 
 # --- an older Kafka -----------------------------------------------------------------------------------------------------
@@ -100,15 +110,14 @@ def image(world: MigrationWorld, name: str = "kafka") -> str:
     return str(world.api.objects["statefulsets", name]["spec"]["template"]["spec"]["containers"][0]["image"])
 
 
-@pytest.mark.parametrize(("protocol", "modes"), [
-    pytest.param("3.8", "AUBC", marks=pytest.mark.long), ("3.5", "AURBC")])
-def test_older_brokers_are_upgraded_first(monkeypatch: pytest.MonkeyPatch, protocol: str, modes: str) -> None:
+@pytest.mark.parametrize(("protocol", "raised"), [pytest.param("3.8", 0, marks=pytest.mark.long), ("3.5", 3)])
+def test_older_brokers_are_upgraded_first(monkeypatch: pytest.MonkeyPatch, protocol: str, raised: int) -> None:
     world = old_world(monkeypatch, protocol)
     assert world.live(lambda: world.step == "RaiseProtocolVersion")
-    assert observed(world) == {"U"}
+    assert observed(world) == {Mode.ZOOKEEPER_PINNED}
     assert image(world) == NEW
     assert world.run_to_the_end()
-    assert started(world) == {mode: 3 * (mode in modes) + (mode == "C") for mode in "AURBC"}
+    assert started(world) == {**dict.fromkeys(BROKER_MODES, 3), Mode.ZOOKEEPER_RAISED: raised, Mode.KRAFT: 4}
     assert (image(world), image(world, "kafka-controller")) == (NEW, NEW)
 
 
@@ -122,7 +131,7 @@ def test_without_an_image_to_upgrade_to_nothing_is_touched(monkeypatch: pytest.M
 def test_brokers_of_the_right_release_are_not_restarted_for_an_upgrade(world: MigrationWorld) -> None:
     world.api.edit("kafkamigrations", "main", lambda found: found["spec"].update(upgrade={"image": NEW}))
     assert world.live(lambda: world.step == "ProvisionControllers")
-    assert starts(world)["U"] == [0, 0, 0]
+    assert starts(world)[Mode.ZOOKEEPER_PINNED] == [0, 0, 0]
     assert image(world) != NEW
 
 
@@ -132,9 +141,9 @@ def test_brokers_of_the_right_release_are_not_restarted_for_an_upgrade(world: Mi
 def test_back_to_the_older_kafka(monkeypatch: pytest.MonkeyPatch, step: str, moved: int) -> None:
     world = old_world(monkeypatch, "3.5")
     before = stateful_set(world)
-    assert world.live(lambda: world.step == step and sum(sum(starts(world)[mode]) for mode in "URBC") == moved)
+    assert world.live(lambda: world.step == step and edited(world) == moved)
     assert world.roll_back()
-    assert {node.mode for node in world.kafka.nodes.values()} == {"A"}
+    assert {node.mode for node in world.kafka.nodes.values()} == {Mode.ZOOKEEPER}
     assert stateful_set(world) == before
     assert not [secret["metadata"]["name"] for secret in world.api.of("secrets")]
 
@@ -145,7 +154,7 @@ def test_a_kill_after_every_move_of_an_upgrade(monkeypatch: pytest.MonkeyPatch, 
     world = old_world(monkeypatch, "3.5", seed)
     while not world.live(lambda: world.step == "EnableMigration", kill_when=lambda: world.moves >= world.lives):
         assert world.lives < 1000, f"no end in sight: {world.step}"
-    assert [starts(world)[mode] for mode in "AUR"] == [[1, 1, 1]] * 3
+    assert [starts(world)[mode] for mode in modes.WITHOUT_QUORUM] == [[1, 1, 1]] * 3
 
 
 def test_an_image_that_is_no_kafka_3_9_is_named_and_the_canary_alone_has_met_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,6 +162,6 @@ def test_an_image_that_is_no_kafka_3_9_is_named_and_the_canary_alone_has_met_it(
     world.kafka.old_images.add(NEW)
     assert world.live(lambda: any(
         "runs a Kafka older than 3.9" in item["message"] for item in world.status.get("waitingFor", ())))
-    assert sum(sum(starts(world)[mode]) for mode in "UBC") == 0
-    assert sorted(starts(world)["A"])[:2] == [1, 1]
+    assert edited(world) == 0
+    assert sorted(starts(world)[Mode.ZOOKEEPER])[:2] == [1, 1]
     assert world.roll_back()

@@ -7,6 +7,7 @@ import pytest
 from fakes.kubelet import REHEARSAL_SECONDS
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, waits_for
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Severity
 from switchover.cluster.rehearsal.report import Finding, Stage, as_message
 
@@ -35,7 +36,7 @@ def test_what_it_finds_holds_the_migration_until_somebody_has_mended_the_tree(wo
     assert {each["code"] for each in world.status["findings"]} >= {"CopyWouldFail", "NodeWouldBeDeleted"}
     quiet_for(world, 120)
     assert (world.step, created(world)) == ("Rehearse", 1), "an unchanged tree is not rehearsed again"
-    assert all(pod.mode == "A" for pod in world.kafka.nodes.values())
+    assert all(pod.mode == Mode.ZOOKEEPER for pod in world.kafka.nodes.values())
     world.kafka.change("quota evil", None)
     assert world.live(lambda: world.step == "ProvisionControllers")
     assert created(world) == 2

@@ -9,6 +9,7 @@ import pytest
 from fakes.kafka_world import STOPPED
 from invariants.any_migration import differences
 from simulation.migration_world import HOW_FAR, EndState, MigrationWorld
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.plan import PLAN
 from tales import assert_told
 
@@ -83,7 +84,7 @@ def reasons(world: MigrationWorld) -> set[str]:
 def assert_as_before(world: MigrationWorld) -> None:
     """Nothing is left of the migration: plain brokers, the user's own objects, all metadata, and nothing of ours."""
     kafka, broker_set = world.kafka, world.api.objects["statefulsets", "kafka"]
-    assert {pod: node.mode for pod, node in kafka.nodes.items()} == {f"kafka-{n}": "A" for n in range(3)}
+    assert {pod: node.mode for pod, node in kafka.nodes.items()} == {f"kafka-{n}": Mode.ZOOKEEPER for n in range(3)}
     assert (kafka.tree.migration, kafka.tree.claimed) == (None, False)
     assert kafka.tree.metadata == kafka.wanted
     assert broker_set["spec"] == world.original["spec"]
@@ -191,6 +192,6 @@ def test_before_its_approval_finalize_can_be_turned_and_an_old_approval_does_not
     assert world.live(lambda: world.timeline.now() > begun + 120)
     assert world.step == "Finalize"
     assert not world.status["progress"].get("openTime")
-    assert {node.mode for node in world.kafka.nodes.values()} == {"C", "P"}
+    assert {node.mode for node in world.kafka.nodes.values()} == {Mode.KRAFT, Mode.MIGRATION_CONTROLLER}
     assert world.run_to_the_end()
     assert_as_never_turned(world)

@@ -18,6 +18,7 @@ from simulation.test_rollback import (
     to_batch,
     to_step,
 )
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import rollback
 from switchover.cluster.door.mount import VOLUME
 from switchover.cluster.gates import rollback as back_gates
@@ -111,7 +112,7 @@ def test_a_step_that_fails_is_taken_back_where_that_is_wanted(world: MigrationWo
     """A broker that cannot start on KRaft crashes for ever: it is brought back, and then all the others."""
     world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(onFailure="RollBack"))
     world.api.edit("kafkamigrations", NAME, lambda found: found["spec"]["gates"].update(stepPatienceSeconds=60))
-    world.kafka.refuses = {(f"kafka-{n}", "C") for n in range(3)}
+    world.kafka.refuses = {(f"kafka-{n}", Mode.KRAFT) for n in range(3)}
     world.jury.memory.limits.without_leader = 300.0
     assert world.live(lambda: world.phase == "RolledBack")
     assert (world.status["rollback"] or {}).get("failure")
@@ -130,7 +131,7 @@ def test_a_broker_that_is_down_is_brought_back(world: MigrationWorld) -> None:
     assert not world.live(
         lambda: False, kill_when=lambda: opened(world, "MoveBrokers") and world.status["progress"]["batch"] == 2)
     (moving,) = world.status["progress"]["batchNodes"]
-    world.kafka.refuses = {(moving, "C")}
+    world.kafka.refuses = {(moving, Mode.KRAFT)}
     begin = world.timeline.now()
     assert world.live(lambda: world.timeline.now() > begin + 60)
     assert moving not in modes(world)

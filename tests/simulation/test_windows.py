@@ -6,6 +6,7 @@ import pytest
 
 from fakes.api_server import Object
 from simulation.migration_world import NAME, MigrationWorld
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.meta import Window
 from switchover.engine.windows import open_now
 
@@ -62,12 +63,13 @@ def test_a_batch_that_is_slow_ends_outside_of_its_window_and_the_next_waits_for_
     assert world.live(lambda: waits_for(world, "OutsideWindow"), limit=600)
     assert world.step == "UpgradeBrokers"
     assert world.status["phase"] == "Running"
-    assert not world.kafka.starts.get(("kafka-controller-0", "P")), "nothing is created before the window opens"
+    assert not world.kafka.starts.get(("kafka-controller-0", Mode.MIGRATION_CONTROLLER)), (
+        "nothing is created before the window opens")
 
     def second_is_slow() -> bool:
         """As soon as the second broker of MoveBrokers starts, it is made to take until the window has closed."""
         progress = world.status.get("progress") or {}
-        slow = [pod for pod in progress.get("batchNodes", ()) if world.kafka.starts.get((pod, "C"))]
+        slow = [pod for pod in progress.get("batchNodes", ()) if world.kafka.starts.get((pod, Mode.KRAFT))]
         if not slow or progress["step"] != "MoveBrokers" or progress["batch"] != 2:
             return False
         opening = open_now(replaced.windows, world.timeline.now(), 0)
@@ -79,7 +81,7 @@ def test_a_batch_that_is_slow_ends_outside_of_its_window_and_the_next_waits_for_
     assert world.live(second_is_slow, limit=7200)
     (slow,) = world.status["progress"]["batchNodes"]
     assert world.live(lambda: world.step == "MoveBrokers" and waits_for(world, "OutsideWindow"), limit=1200)
-    assert world.kafka.nodes[slow].mode == "C"
+    assert world.kafka.nodes[slow].mode == Mode.KRAFT
     assert world.kafka.nodes[slow].ready, "the batch that was under way has ended"
     progress = world.status["progress"]
     assert not progress.get("batchNodes"), "and the next has not begun"
@@ -90,7 +92,7 @@ def test_a_batch_that_is_slow_ends_outside_of_its_window_and_the_next_waits_for_
     assert {each["type"]: each["status"] for each in world.status["conditions"]}["Stalled"] == "False"
     starts = dict(world.kafka.starts)
     slowest = {each["name"]: each["slowestSeconds"] for each in world.status["restarts"]}
-    assert slowest["C"] > 25, "the pace that the next batches are reckoned with"
+    assert slowest[Mode.KRAFT] > 25, "the pace that the next batches are reckoned with"
     quiet, openings = world.timeline.now() + 100, len(replaced.openings)
     assert world.live(lambda: world.timeline.now() > quiet)
     assert world.kafka.starts == starts
@@ -115,7 +117,7 @@ def test_the_way_back_waits_for_no_window_and_takes_about_as_long_as_was_told(wo
     taken = world.timeline.now() - begun
     assert open_now((Window.model_validate(CLOSED),), world.timeline.now(), 0) is None
     assert told / 3 < taken < told * 1.5, f"{told} s were told, {taken:.0f} s it took"
-    assert {"A", "Stopped"} <= {each["name"] for each in world.status["restarts"]}
+    assert {Mode.ZOOKEEPER, Mode.STOPPED} <= {each["name"] for each in world.status["restarts"]}
     assert world.status["progress"]["humanWaitSeconds"] < 5
 
 

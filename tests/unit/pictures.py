@@ -20,6 +20,7 @@ import yaml
 from javaproperties import loads
 
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes, names, template
 from switchover.cluster.door import edits, mount
 from switchover.cluster.effects import DeleteZNode, RaiseEpoch, RaiseVersions
@@ -166,7 +167,7 @@ class Cluster:
     """Brokers, controllers, ZooKeeper and the objects of Kubernetes; `now` is moved by whoever holds it."""
 
     now: float = NOW
-    brokers: dict[str, Node] = field(default_factory=lambda: {name: Node("A", f"{name}/1") for name in BROKERS})
+    brokers: dict[str, Node] = field(default_factory=lambda: {name: Node(Mode.ZOOKEEPER, f"{name}/1") for name in BROKERS})
     controllers: dict[str, Node] = field(default_factory=dict)
     controllers_template: Mapping[str, Any] = field(default_factory=lambda: {"spec": {"containers": []}})
     manifest: dict[str, Any] = field(default_factory=stateful_set)
@@ -249,7 +250,7 @@ class Cluster:
         return modes.METADATA_LEVELS.get(self.protocol, 21)
 
     def _live(self, mode: str) -> str:
-        kept = mode in ("A", "U") or self.protocol in modes.METADATA_LEVELS
+        kept = mode in (Mode.ZOOKEEPER, Mode.ZOOKEEPER_PINNED) or self.protocol in modes.METADATA_LEVELS
         return f"{self.protocol if kept else '3.9'}-IV0"
 
     def _examination(self) -> Examination:
@@ -290,7 +291,7 @@ class Cluster:
 
     def _pods(self, nodes: Mapping[str, Node]) -> dict[str, Pod]:
         return {name: Pod(name, node.uid, f"node-{name[-1]}", True, False, node.revision, node.started_at, False, "",
-                          None if node.mode == "A" else HEALTHY_DISKS, (f"data-{name}/1",), unreached=())
+                          None if node.mode == Mode.ZOOKEEPER else HEALTHY_DISKS, (f"data-{name}/1",), unreached=())
                 for name, node in nodes.items()}
 
     def _revision(self) -> str:
@@ -298,7 +299,7 @@ class Cluster:
 
     def _quorum_lives(self) -> bool:
         """Before there are controllers their facts are those of a quorum to come; nobody reads them."""
-        return not self.controllers or sum(node.mode != "Stopped" for node in self.controllers.values()) > 1
+        return not self.controllers or sum(node.mode != Mode.STOPPED for node in self.controllers.values()) > 1
 
     def _kubernetes(self) -> KubernetesState:
         own = Workload(
@@ -314,7 +315,7 @@ class Cluster:
         )
 
     def _zookeeper(self) -> ZooKeeperState:
-        registered = {BROKERS[name]: name for name, node in self.brokers.items() if node.mode in ("A", "U", "R", "B")}
+        registered = {BROKERS[name]: name for name, node in self.brokers.items() if node.mode not in modes.ON_KRAFT}
         copied = self.state in (MigrationState.MIGRATION, MigrationState.POST_MIGRATION)
         written = MigrationNode(False, self.leader, self.offset, 7, 40, self.written_at)
         fresh = MigrationNode(False, -1, -1, -1, 0, NOW)
@@ -338,15 +339,16 @@ class Cluster:
 
     def _quorum(self) -> Quorum:
         caught_up = Replica(OFFSET + 1, int(self.now * 1000), int(self.now * 1000))
-        following = [BROKERS[name] for name, node in self.brokers.items() if node.mode in ("B", "C")]
+        following = [BROKERS[name] for name, node in self.brokers.items() if node.mode in (Mode.MIGRATION, Mode.KRAFT)]
         return Quorum(self.leader, 7, OFFSET + 1, dict.fromkeys(CONTROLLERS.values(), caught_up),
                       dict.fromkeys(following, caught_up))
 
     def _log(self) -> LogImage:
-        registered = {BROKERS[name]: BrokerRegistration(9, node.mode == "B", False)
-                      for name, node in self.brokers.items() if node.mode in ("B", "C")}
+        registered = {BROKERS[name]: BrokerRegistration(9, node.mode == Mode.MIGRATION, False)
+                      for name, node in self.brokers.items() if node.mode in (Mode.MIGRATION, Mode.KRAFT)}
         return LogImage(OFFSET, 7, self.state, self._level() if self.controllers else None,
-                        {CONTROLLERS[name]: node.mode == "P" for name, node in self.controllers.items()},
+                        {CONTROLLERS[name]: node.mode == Mode.MIGRATION_CONTROLLER for name,
+                         node in self.controllers.items()},
                         registered, None, 0)
 
     # --- what is done -------------------------------------------------------------------------------------------------
@@ -422,9 +424,10 @@ class Cluster:
         if self.zookeeper_controller == BROKERS.get(pod):
             self.zookeeper_controller = next(other for name, other in BROKERS.items() if name != pod)
         if self.leader == CONTROLLERS.get(pod):
-            alive = [name for name, node in self.controllers.items() if name != pod and node.mode != "Stopped"]
+            alive = [name for name, node in self.controllers.items() if name != pod and node.mode != Mode.STOPPED]
             self.leader = CONTROLLERS[alive[0]] if alive else self.leader
-            if self.controllers[next(name for name, other in CONTROLLERS.items() if other == self.leader)].mode == "F":
+            leader = next(name for name, other in CONTROLLERS.items() if other == self.leader)
+            if self.controllers[leader].mode == Mode.KRAFT_CONTROLLER:
                 self.state = MigrationState.POST_MIGRATION
 
     def _edits(self, pod: str) -> str:
@@ -437,31 +440,34 @@ class Cluster:
         """What the edits that a pod would start with now make of its process."""
         directives = self._edits(pod).splitlines()
         if not directives and self.kraft:
-            return "C"
+            return Mode.KRAFT
         if directives[:1] == ["mode Stopped"]:
-            return "Stopped"
+            return Mode.STOPPED
         settings = edits.applied(directives, given(self.protocol))
         flagged = settings.get("zookeeper.metadata.migration.enable") == "true"
         match settings.get("process.roles"):
             case "controller":
-                return "P" if flagged else "F"
+                return Mode.MIGRATION_CONTROLLER if flagged else Mode.KRAFT_CONTROLLER
             case "broker":
-                return "C"
+                return Mode.KRAFT
         protocol = modes.release_of(settings["inter.broker.protocol.version"])
-        assert protocol == modes.release_of(self._live("B")) or not flagged, "the controllers refuse to register it"
+        assert protocol == modes.release_of(self._live(Mode.MIGRATION)) or not flagged, (
+            "the controllers refuse to register it")
         if flagged:
-            return "B"
-        return "R" if protocol != self.protocol else "U" if self.old and self._image() != self.first_image else "A"
+            return Mode.MIGRATION
+        if protocol != self.protocol:
+            return Mode.ZOOKEEPER_RAISED
+        return Mode.ZOOKEEPER_PINNED if self.old and self._image() != self.first_image else Mode.ZOOKEEPER
 
     def _image(self) -> str:
         return str(self.manifest["spec"]["template"]["spec"]["containers"][0]["image"])
 
     def _follow(self) -> None:
-        migrating = any(node.mode == "P" for node in self.controllers.values())
+        migrating = any(node.mode == Mode.MIGRATION_CONTROLLER for node in self.controllers.values())
         if migrating and self.state is None:
             self.state = MigrationState.PRE_MIGRATION
         self.migration_node = self.migration_node or migrating
-        together = migrating and all(node.mode == "B" for node in self.brokers.values())
+        together = migrating and all(node.mode == Mode.MIGRATION for node in self.brokers.values())
         if self.state is MigrationState.PRE_MIGRATION and together and not self.driver_stuck:
             self.state = MigrationState.MIGRATION
             self.controller_epoch += 1
@@ -490,47 +496,56 @@ def _address(pod: str) -> Address:
 def answer(mode: str, old: bool = False, level: int = 21) -> NodeAnswer:
     """What a node says of itself in a mode; `old` is the image that the user had."""
     match mode:
-        case "A" if old:
+        case Mode.ZOOKEEPER if old:
             return NodeAnswer({**ZOOKEEPER_BROKER, modes.FETCH: modes.FETCH_OF_3_9 - 1}, False, -1, None)
-        case "A" | "U" | "R" | "B":
-            return NodeAnswer(ZOOKEEPER_BROKER, mode == "B", -1, None)
-        case "Stopped":
+        case Mode.ZOOKEEPER | Mode.ZOOKEEPER_PINNED | Mode.ZOOKEEPER_RAISED | Mode.MIGRATION:
+            return NodeAnswer(ZOOKEEPER_BROKER, mode == Mode.MIGRATION, -1, None)
+        case Mode.STOPPED:
             return NOT_LISTENING
-        case "C":
+        case Mode.KRAFT:
             return NodeAnswer(KRAFT_BROKER, False, OFFSET, level)
         case _:
-            return NodeAnswer(CONTROLLER, mode == "P", OFFSET, level)
+            return NodeAnswer(CONTROLLER, mode == Mode.MIGRATION_CONTROLLER, OFFSET, level)
 
 
 # --- moments of a migration ---------------------------------------------------------------------------------------------
 
 
-def moment(step: str, brokers: str = "AAA", controllers: str = "", batch: tuple[str, ...] = (),
+Modes = Mode | tuple[Mode, ...]
+"""Of three nodes: one for all of them, or those of the first ones and, as the last, that of all others."""
+
+
+def three(modes: Modes) -> tuple[Mode, ...]:
+    """The mode of each of three nodes."""
+    told = (modes,) if isinstance(modes, Mode) else modes
+    return told + told[-1:] * (3 - len(told))
+
+
+def moment(step: str, brokers: Modes = Mode.ZOOKEEPER, controllers: Modes = (), batch: tuple[str, ...] = (),
            state: MigrationState | None = None, opened: float | None = NOW - 60, **spec: Any) -> Picture:
     """A healthy picture: the modes in which brokers and controllers run and are assigned, and the batch on record."""
-    cluster = Cluster(state=state)
-    modes = ["Stopped" if letter == "S" else letter for letter in controllers]
-    for name, mode in zip(BROKERS, brokers, strict=True):
+    cluster, of_brokers, of_controllers = Cluster(state=state), three(brokers), three(controllers)
+    for name, mode in zip(BROKERS, of_brokers, strict=True):
         cluster.brokers[name].mode = mode
     if controllers:
         cluster.claimed_by = UID
         cluster.controllers = {
-            name: Node(mode, f"{name}/1") for name, mode in zip(CONTROLLERS, modes, strict=True)}
+            name: Node(mode, f"{name}/1") for name, mode in zip(CONTROLLERS, of_controllers, strict=True)}
         cluster.migration_node = True
         cluster.taken = state in (MigrationState.MIGRATION, MigrationState.POST_MIGRATION)
         take_over(cluster)
         for node in cluster.brokers.values():
             node.revision = cluster.workload().update_revision
-    if set(modes) == {"F"}:
+    if set(of_controllers) == {Mode.KRAFT_CONTROLLER}:
         cluster.written_at = NOW - 600
-    position = Position(step=step, entered=NOW - 100, opened=opened, nodes=records(brokers, modes))
+    position = Position(step=step, entered=NOW - 100, opened=opened, nodes=records(of_brokers, of_controllers))
     if batch:
-        mode = [*brokers, *modes][[*BROKERS, *CONTROLLERS].index(batch[0])]
+        mode = [*of_brokers, *of_controllers][[*BROKERS, *CONTROLLERS].index(batch[0])]
         position = position.with_batch(batch, mode, NOW - 30)
     return cluster.picture(position, spec_of(**spec))
 
 
-def records(brokers: str, controllers: Sequence[str]) -> dict[str, NodeRecord]:
+def records(brokers: Sequence[Mode], controllers: Sequence[Mode]) -> dict[str, NodeRecord]:
     """What is on record for nodes in these modes; nothing before there are controllers."""
     if not controllers:
         return {}
@@ -540,7 +555,7 @@ def records(brokers: str, controllers: Sequence[str]) -> dict[str, NodeRecord]:
 
 def take_over(cluster: Cluster) -> None:
     """Original kept, files written and template changed, as EnableMigration begins."""
-    position = Position(step="EnableMigration", nodes=records("AAA", "PPP"))
+    position = Position(step="EnableMigration", nodes=records(three(Mode.ZOOKEEPER), three(Mode.MIGRATION_CONTROLLER)))
     enable = next(step for step in PLAN.steps if step.name == "EnableMigration")
     for _ in range(5):
         for effect in enable.forward.goal(cluster.picture(position)):

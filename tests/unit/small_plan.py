@@ -1,11 +1,11 @@
 """A plan of three steps over three nodes, small enough to be explored completely, and the world that it moves.
 
-Prepare makes something, Move takes the nodes from mode A to B in batches of one and then two, Seal ends all return. Each
+Prepare makes something, Move takes the nodes from mode Old to New in batches of one and then two, Seal ends all return. Each
 kind of gate occurs once: ReadyToSeal enters, Healthy watches, SafeToEvict comes before a node, InSync after a batch,
 Prepared, Moved, Sealed and Unprepared end a leg.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from switchover.api.status import Direction
@@ -17,6 +17,7 @@ from switchover.engine.rollout import BatchSize, Phase, Rollout, Sight
 from switchover.outside.observed import Known, Observed, Unknown
 
 NODES = ("n0", "n1", "n2")
+OLD, NEW = "Old", "New"
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 NOW, BAKE = 1000.0, 5.0
 LONG_AGO = NOW - 100
@@ -28,11 +29,11 @@ SAMPLES = 2
 class Node:
     """A node outside: the mode it runs in, its pod ("" while there is none), and the mode that its file says."""
 
-    runs: str = "A"
+    runs: str = OLD
     uid: str = "u1"
     ready: bool = True
     started_at: float = LONG_AGO
-    file: str = "A"
+    file: str = OLD
     terminating: bool = False
     trouble: str = ""
     phase: Phase | None = None
@@ -138,7 +139,7 @@ def rollout(mode: str, sizes: tuple[BatchSize, ...] = (BatchSize(1, BAKE), Batch
 
 
 def assign_all(_: Scene) -> Mapping[str, NodeRecord]:
-    return {name: NodeRecord(index, "A") for index, name in enumerate(NODES)}
+    return {name: NodeRecord(index, OLD) for index, name in enumerate(NODES)}
 
 
 PLAN: Plan[Scene] = Plan((
@@ -146,8 +147,8 @@ PLAN: Plan[Scene] = Plan((
          forward=Leg(assigns=assign_all, goal=lambda scene: () if scene.world.made else (MAKE,), done=(gate("Prepared"),)),
          back=Leg(goal=lambda scene: (UNMAKE,) if scene.world.made else (), done=(gate("Unprepared"),))),
     Step("Move",
-         forward=Leg(watch=(gate("Healthy"),), rollouts=(rollout("B"),), done=(gate("Moved"),)),
-         back=Leg(watch=(gate("Healthy"),), rollouts=(rollout("A"),))),
+         forward=Leg(watch=(gate("Healthy"),), rollouts=(rollout(NEW),), done=(gate("Moved"),)),
+         back=Leg(watch=(gate("Healthy"),), rollouts=(rollout(OLD),))),
     Step("Seal", hold=True, irreversible=True, back=None,
          forward=Leg(enter=(gate("ReadyToSeal"),), goal=lambda scene: () if scene.world.sealed else (SEAL,),
                      done=(gate("Sealed"),))),
@@ -163,11 +164,11 @@ def start() -> Position:
     return Position(step="Prepare", entered=NOW)
 
 
-def moving(*, assigned: str = "AAA", runs: str | None = None, batch: tuple[str, ...] = (), direction: Direction = FORWARD,
-           done: int = 0) -> Scene:
+def moving(*, assigned: Sequence[str] = (OLD, OLD, OLD), runs: Sequence[str] | None = None, batch: tuple[str, ...] = (),
+           direction: Direction = FORWARD, done: int = 0) -> Scene:
     """In the step Move: the modes on record and those that run (the same unless told), and the batch on record."""
     runs = runs or assigned
-    target = "B" if direction is FORWARD else "A"
+    target = NEW if direction is FORWARD else OLD
     nodes = {name: NodeRecord(index, mode) for index, (name, mode) in enumerate(zip(NODES, assigned, strict=True))}
     position = Position(step="Move", direction=direction, entered=LONG_AGO, opened=LONG_AGO, nodes=nodes, batches_done=done)
     if batch:

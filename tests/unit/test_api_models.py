@@ -65,9 +65,9 @@ def test_models_cannot_be_changed_in_place():
 
 
 def test_evolve_validates_what_model_copy_would_let_through():
-    status = KafkaMigrationStatus(nodes=[NodeStatus(name="kafka-0", assigned="B")])
+    status = KafkaMigrationStatus(nodes=[NodeStatus(name="kafka-0", assigned=NodeMode.MIGRATION)])
     assert status.evolve(attempt=2).nodes == status.nodes
-    assert status.evolve(nodes=[{"name": "kafka-0", "assigned": "C"}]).nodes[0].assigned is NodeMode.C
+    assert status.evolve(nodes=[{"name": "kafka-0", "assigned": NodeMode.KRAFT}]).nodes[0].assigned is NodeMode.KRAFT
     with pytest.raises(ValidationError, match="greater than or equal to 1"):
         status.evolve(attempt=0)
     with pytest.raises(ValidationError, match="kafka-0 must not be there twice"):

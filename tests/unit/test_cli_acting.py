@@ -136,7 +136,7 @@ def test_what_would_do_nothing_or_cannot_be_done_is_refused(found: Found, act: A
     (recorded(), Act.PAUSE, "no step and no batch begins any more"),
     (recorded(), Act.ROLLBACK, "these steps are taken back, the last one first: MoveBrokers, "),
     (recorded(rollback={"available": True, "estimatedSeconds": 200}), Act.ROLLBACK, "it takes about 3:20"),
-    (recorded(), Act.ABANDON, "it stays half done, nodes by mode: "),
+    (recorded(), Act.ABANDON, "it stays half done, nodes by mode: 1 KRaft, 2 Migration, 3 MigrationController"),
     (recorded("cgmig"), Act.ABANDON, "a Deployment that is held rolls nothing out by itself"),
     (recorded(progress={"step": "Preflight"}), Act.ABANDON, "it is not under way"),
     (wanting(recorded(phase="RolledBack", attempt=2), "RolledBack"), Act.RESUME, "attempt 3 begins"),

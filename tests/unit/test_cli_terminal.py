@@ -5,6 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cli.terminal import clean
 from switchover.cli.tree import changes, tree
 from switchover.visible import printable
@@ -33,7 +34,7 @@ def test_the_tree_and_the_lines_of_an_object_that_others_have_named_are_clean() 
     resource = {
         "kind": "KafkaMigration", "metadata": {"name": EVIL, "namespace": EVIL},
         "status": {"phase": "Running", "progress": {"step": "MoveBrokers", "batch": 1, "batchNodes": [EVIL]},
-                   "nodes": [{"name": EVIL, "assigned": "C", "observed": "B"}], "waitingFor": [wait]}}
+                   "nodes": [{"name": EVIL, "assigned": Mode.KRAFT, "observed": Mode.MIGRATION}], "waitingFor": [wait]}}
     out = io.StringIO()
     Console(file=out, width=2000, force_terminal=False).print(tree(resource, 0.0))
     assert all(line.isprintable() for line in out.getvalue().splitlines())

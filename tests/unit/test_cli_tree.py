@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from demo.picture import picture
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cli.tree import changes, clock, seconds, tree
 
 NOW = "2026-11-21T20:02:00Z"
@@ -35,8 +36,8 @@ MOVING: dict[str, Any] = {
             {"name": "MoveBrokers", "startTime": "2026-11-21T20:01:30Z"},
         ],
         "nodes": [
-            {"name": "kafka-0", "nodeId": 1, "assigned": "C", "observed": "C"},
-            {"name": "kafka-1", "nodeId": 2, "assigned": "C", "observed": "B"},
+            {"name": "kafka-0", "nodeId": 1, "assigned": Mode.KRAFT, "observed": Mode.KRAFT},
+            {"name": "kafka-1", "nodeId": 2, "assigned": Mode.KRAFT, "observed": Mode.MIGRATION},
             {"name": "kafka-2", "nodeId": 3},
         ],
         "waitingFor": [
@@ -80,7 +81,7 @@ def test_the_tree_shows_done_current_and_coming_steps() -> None:
 def test_the_current_step_shows_batch_nodes_and_what_it_waits_for() -> None:
     text = rendered(MOVING)
     assert "batch 2: kafka-1 (gates)" in text
-    assert "B → C" in line(text, "kafka-1  ")
+    assert "Migration → KRaft" in line(text, "kafka-1  ")
     assert "→" not in line(text, "kafka-0")
     assert "kafka-2" not in text, "a node without an assigned mode is the user's own"
     assert "BrokerNotInSync kafka-1" in text
@@ -111,12 +112,12 @@ def test_every_change_is_one_line_and_no_change_is_none() -> None:
     after = deepcopy(MOVING)
     after["status"]["waitingFor"][0]["message"] = "2 partitions lack it in their ISR"
     assert list(changes(MOVING, after)) == [], "a figure that moves is no change"
-    after["status"]["nodes"][1]["observed"] = "C"
+    after["status"]["nodes"][1]["observed"] = Mode.KRAFT
     after["status"]["progress"] |= {"batch": 3, "batchNodes": ["kafka-2"]}
     after["status"]["waitingFor"] = [{"gate": "AllInSync", "verdict": "Unknown", "reason": "NoAnswer"}]
     assert list(changes(MOVING, after)) == [
         "batch 3: kafka-2",
-        "kafka-1 runs in mode C",
+        "kafka-1 runs in mode KRaft",
         "waits for AllInSync Unknown NoAnswer",
     ]
 
@@ -152,6 +153,21 @@ def test_a_group_is_drawn_by_its_own_plan_with_its_slots() -> None:
     assert "· HandOver" in text
     assert "Finalize" not in text
     assert all(slot["name"] in text for slot in group["status"]["slots"])
+
+
+def test_modes_that_were_letters_are_drawn_and_told_by_name() -> None:
+    cluster = recorded("kafkamigration")
+    first, last = cluster["status"]["nodes"][0], cluster["status"]["nodes"][-1]
+    assert (first["observed"], first["assigned"], last["assigned"]) == ("B", "C", "P")
+    text = rendered(cluster)
+    assert f"{first['name']:<20} Migration → KRaft" in text
+    assert f"{last['name']:<20} MigrationController" in text
+    after = deepcopy(cluster)
+    after["status"]["nodes"][0]["observed"] = Mode.KRAFT
+    assert list(changes(cluster, after)) == [f"{first['name']} runs in mode KRaft"]
+    by_name = deepcopy(cluster)
+    by_name["status"]["nodes"][0]["observed"] = Mode.MIGRATION
+    assert not list(changes(cluster, by_name)), "the same mode is no news"
 
 
 def test_the_slots_of_a_group_are_told_as_they_change() -> None:
@@ -193,7 +209,8 @@ def test_a_duration_is_read_at_a_glance(duration: float, words: str) -> None:
 
 def test_of_many_nodes_those_that_have_not_arrived_are_named() -> None:
     many = deepcopy(MOVING)
-    many["status"]["nodes"] = [{"name": f"kafka-{index}", "assigned": "C", "observed": "C" if index < 70 else "B"}
+    many["status"]["nodes"] = [
+        {"name": f"kafka-{index}", "assigned": Mode.KRAFT, "observed": Mode.KRAFT if index < 70 else Mode.MIGRATION}
                                for index in range(100)]
     text = rendered(many)
     assert [f"kafka-{index} " in text for index in (0, 69, 70, 89, 90)] == [False, False, True, True, False]

@@ -12,7 +12,7 @@ from switchover.engine.gate import Verdict
 from switchover.engine.plan import Decision, Intent, decide
 from switchover.engine.position import NodeRecord, Position
 from unit.exploration import ONWARD, State, abstract, after, benign, every_pass, intents, mischief, streaks_of
-from unit.small_plan import BACKWARD, BAKE, FORWARD, MAKE, NOW, PLAN, SEAL, UNMAKE, Scene, World, intent, start
+from unit.small_plan import BACKWARD, BAKE, FORWARD, MAKE, NEW, NOW, OLD, PLAN, SEAL, UNMAKE, Scene, World, intent, start
 
 STEPS = [step.name for step in PLAN.steps]
 PAUSED = (intent(FORWARD, paused=True, approved=True), intent(BACKWARD, paused=True))
@@ -134,7 +134,7 @@ def check_leaving(state: State, to: Position, asked: Asked) -> None:
             assert world.made == (at.direction is FORWARD)
             assert passed(asked, "Prepared" if at.direction is FORWARD else "Unprepared")
         case "Move", _:
-            mode = "B" if at.direction is FORWARD else "A"
+            mode = NEW if at.direction is FORWARD else OLD
             assert {record.assigned for record in at.nodes.values()} == {mode}
             assert {node.runs for node in world.nodes} == {mode}, "a node was left behind"
             assert passed(asked, "Healthy", *(["Moved"] if at.direction is FORWARD else []))
@@ -158,7 +158,7 @@ def check_choosing(state: State, to: Position, asked: Asked) -> None:
     assert at.step == "Move"
     assert to.batch is not None
     assert passed(asked, "Healthy", "SafeToEvict")
-    mode = "B" if at.direction is FORWARD else "A"
+    mode = NEW if at.direction is FORWARD else OLD
     chosen = set(to.batch.nodes)
     assert 1 <= len(chosen) <= (1 if at.batches_done == 0 else 2)
     for name, record in to.nodes.items():

@@ -16,7 +16,9 @@ from unit.small_plan import (
     BACKWARD,
     FORWARD,
     MAKE,
+    NEW,
     NOW,
+    OLD,
     PLAN,
     SEAL,
     UNMAKE,
@@ -51,7 +53,7 @@ def reasons(decision: Decision) -> set[str]:
     return {item.verdict.reason for item in decision.judged.values() if not item.open}
 
 
-def at(step: str, *, opened: bool = False, direction=FORWARD, finished: bool = False, modes: str = "AAA") -> Position:
+def at(step: str, *, opened: bool = False, direction=FORWARD, finished: bool = False, modes=(OLD, OLD, OLD)) -> Position:
     nodes = {f"n{index}": NodeRecord(index, mode) for index, mode in enumerate(modes)}
     return Position(step=step, direction=direction, entered=NOW, opened=NOW if opened else None, nodes=nodes,
                     finished=finished)
@@ -72,7 +74,7 @@ def test_a_step_is_opened_on_record_before_anything_is_done_for_it():
 
 
 def test_what_a_step_assigns_is_recorded_with_its_opening():
-    assert Walk(start()).decide().position.nodes == {f"n{index}": NodeRecord(index, "A") for index in range(3)}
+    assert Walk(start()).decide().position.nodes == {f"n{index}": NodeRecord(index, OLD) for index in range(3)}
 
 
 def test_the_same_picture_gives_the_same_decision():
@@ -101,7 +103,7 @@ def test_nothing_but_passes_opens_a_step_ends_it_or_lets_it_act(closed):
 @pytest.mark.parametrize("closed", CLOSED, ids=lambda verdict: verdict.outcome)
 def test_a_watch_gate_holds_evictions_back(closed):
     scene = moving(batch=("n0",))
-    scene = scene.at(scene.position.with_node("n0", NodeRecord(0, "B", evicting="u1", evictions=1)))
+    scene = scene.at(scene.position.with_node("n0", NodeRecord(0, NEW, evicting="u1", evictions=1)))
     walk = Walk(scene.position, scene.world)
     assert walk.decide().effects == (Evict("n0", "u1"),)
     assert walk.decide(Healthy=closed).effects == ()
@@ -109,7 +111,7 @@ def test_a_watch_gate_holds_evictions_back(closed):
 
 @pytest.mark.parametrize("closed", CLOSED, ids=lambda verdict: verdict.outcome)
 def test_a_watch_gate_that_finds_something_during_a_bake_starts_it_anew(closed):
-    scene = moving(batch=("n0",), runs="BAA")
+    scene = moving(batch=("n0",), runs=(NEW, OLD, OLD))
     walk = Walk(scene.position, scene.world)
     walk.decide()
     assert walk.decide().position.batch.proven == NOW
@@ -255,9 +257,9 @@ PLACES = {
     "with a goal to reach": (at("Prepare", opened=True), World()),
     "with a step that could end": (at("Prepare", opened=True), MADE),
     "with a batch to choose": (at("Move", opened=True), MADE),
-    "with a pod on record": (moving(batch=("n0",)).position.with_node("n0", NodeRecord(0, "B", "u1", 1)),
+    "with a pod on record": (moving(batch=("n0",)).position.with_node("n0", NodeRecord(0, NEW, "u1", 1)),
                              moving(batch=("n0",)).world),
-    "on the way back": (at("Move", opened=True, direction=BACKWARD, modes="BBB"), MADE),
+    "on the way back": (at("Move", opened=True, direction=BACKWARD, modes=(NEW, NEW, NEW)), MADE),
     "at an approved hold": (at("Seal"), MADE),
     "past the point of no return": (at("Seal", opened=True), MADE),
 }
@@ -275,9 +277,9 @@ def test_paused_nothing_moves_and_nothing_is_done(position, world, direction):
 @pytest.mark.parametrize(("scene", "judged"), [
     (Scene(at("Seal")), {"ReadyToSeal", "Sealed"}),
     (moving(), {"Healthy", "SafeToEvict", "Moved"}),
-    (moving(assigned="AAA", batch=("n0",), runs="AAA"), {"Healthy", "SafeToEvict", "Moved"}),
-    (moving(batch=("n0",), runs="BAA"), {"Healthy", "InSync", "Moved"}),
-    (moving(assigned="BBB"), {"Healthy", "Moved"}),
+    (moving(assigned=(OLD, OLD, OLD), batch=("n0",), runs=(OLD, OLD, OLD)), {"Healthy", "SafeToEvict", "Moved"}),
+    (moving(batch=("n0",), runs=(NEW, OLD, OLD)), {"Healthy", "InSync", "Moved"}),
+    (moving(assigned=(NEW, NEW, NEW)), {"Healthy", "Moved"}),
 ], ids=["before a step", "before a batch", "before an eviction", "after a batch", "before the end"])
 def test_paused_every_gate_that_would_be_asked_is_judged_and_told(scene, judged):
     for name in sorted(judged):
@@ -290,7 +292,7 @@ def test_paused_every_gate_that_would_be_asked_is_judged_and_told(scene, judged)
 
 @pytest.mark.parametrize("gate_name", ["Healthy", "InSync"])
 def test_a_bake_in_which_a_gate_closes_during_a_pause_begins_anew(gate_name):
-    scene = moving(batch=("n0",), runs="BAA")
+    scene = moving(batch=("n0",), runs=(NEW, OLD, OLD))
     walk = Walk(replace(scene.position, batch=replace(scene.position.batch, proven=NOW)), scene.world)
     assert walk.decide(intent(paused=True)).position.batch.proven == NOW
     assert walk.decide(intent(paused=True), now=NOW + 1, **{gate_name: CLOSED[0]}).position.batch.proven is None
@@ -319,17 +321,17 @@ def test_resumed_it_goes_on_from_where_it_stood():
 
 
 def test_turning_is_a_move_of_its_own():
-    decision = Walk(at("Move", opened=True, modes="BAA"), MADE).decide(intent(BACKWARD))
+    decision = Walk(at("Move", opened=True, modes=(NEW, OLD, OLD)), MADE).decide(intent(BACKWARD))
     assert decision.effects == ()
     assert (decision.position.step, decision.position.direction, decision.position.opened) == ("Move", BACKWARD, None)
 
 
 def test_a_batch_under_way_is_dropped_by_a_turn_and_its_nodes_have_not_settled():
-    scene = moving(assigned="BAA", batch=("n1", "n2"), done=1)
+    scene = moving(assigned=(NEW, OLD, OLD), batch=("n1", "n2"), done=1)
     turned = Walk(scene.position, scene.world).decide(intent(BACKWARD)).position
     assert (turned.batch, turned.batches_done) == (None, 0)
     assert [(record.assigned, record.settled) for record in turned.nodes.values()] == [
-        ("B", True), ("B", False), ("B", False)]
+        (NEW, True), (NEW, False), (NEW, False)]
 
 
 def test_a_node_that_was_assigned_and_not_moved_is_not_forgotten_by_turning_twice():
@@ -340,7 +342,7 @@ def test_a_node_that_was_assigned_and_not_moved_is_not_forgotten_by_turning_twic
         again = walk.decide(intent(FORWARD)).position
     assert again.batch is not None
     assert again.batch.nodes == ("n0",)
-    assert again.nodes["n0"].assigned == "B"
+    assert again.nodes["n0"].assigned == NEW
 
 
 def test_the_way_back_undoes_a_step_and_then_the_one_before_it():
@@ -353,13 +355,13 @@ def test_the_way_back_undoes_a_step_and_then_the_one_before_it():
 
 
 def test_the_way_back_can_be_turned_forward_again():
-    decision = Walk(at("Move", opened=True, direction=BACKWARD, modes="BBA"), MADE).decide(intent(FORWARD))
+    decision = Walk(at("Move", opened=True, direction=BACKWARD, modes=(NEW, NEW, OLD)), MADE).decide(intent(FORWARD))
     assert (decision.position.direction, decision.position.step, decision.position.opened) == (FORWARD, "Move", None)
     assert decision.position.attempt == 1
 
 
 def test_before_the_point_of_no_return_opens_the_whole_way_back_is_there():
-    walk = Walk(at("Seal", modes="BBB"), MADE)
+    walk = Walk(at("Seal", modes=(NEW, NEW, NEW)), MADE)
     assert PLAN.can_go_back(walk.scene.position)
     turned = walk.decide(intent(BACKWARD)).position
     assert (turned.step, turned.direction) == ("Move", BACKWARD)
@@ -367,7 +369,7 @@ def test_before_the_point_of_no_return_opens_the_whole_way_back_is_there():
 
 
 def test_once_the_point_of_no_return_is_on_record_going_back_is_refused_in_words():
-    position = at("Seal", opened=True, modes="BBB")
+    position = at("Seal", opened=True, modes=(NEW, NEW, NEW))
     walk = Walk(position, MADE)
     assert not PLAN.can_go_back(position)
     decision = walk.decide(intent(BACKWARD))

@@ -9,10 +9,10 @@ from switchover.engine.effects import DeletePod, Evict, WriteNodeFiles
 from switchover.engine.gate import Judge, Streak, Verdict, passed
 from switchover.engine.position import NodeRecord
 from switchover.engine.rollout import SETTLE_SECONDS, BatchSize, Move, Phase, roll
-from unit.small_plan import BAKE, LONG_AGO, NOW, Scene, moving, rollout
+from unit.small_plan import BAKE, LONG_AGO, NEW, NOW, OLD, Scene, moving, rollout
 
 CLOSED = [wait("Waiting", "not yet"), fail("Failed", "somebody must act"), unknown("NotObserved", "no answer")]
-TO_B = rollout("B")
+TO_NEW = rollout(NEW)
 
 
 class Rolling:
@@ -26,7 +26,7 @@ class Rolling:
     def roll(self, now: float = NOW, **verdicts: Verdict) -> Move:
         asked = replace(self.scene, verdict=lambda name: verdicts.get(name, passed()))
         self.judge = Judge(f"scope/{self.scene.position.batches_done}", self.streaks, now)
-        move = roll(TO_B, asked, self.judge, now)
+        move = roll(TO_NEW, asked, self.judge, now)
         self.streaks = dict(self.judge.next_streaks())
         self.scene = self.scene.at(move.position)
         return move
@@ -61,21 +61,21 @@ def test_the_batch_and_its_assignment_are_recorded_and_nothing_is_done():
     assert move.effects == ()
     assert move.position.batch is not None
     assert move.position.batch.nodes == ("n0",)
-    assert [move.position.nodes[name].assigned for name in ("n0", "n1", "n2")] == ["B", "A", "A"]
+    assert [move.position.nodes[name].assigned for name in ("n0", "n1", "n2")] == [NEW, OLD, OLD]
 
 
 def test_the_canary_goes_alone_and_the_last_size_repeats():
     assert Rolling(moving()).roll().position.batch.nodes == ("n0",)
-    assert Rolling(moving(assigned="BAA", done=1)).roll().position.batch.nodes == ("n1", "n2")
+    assert Rolling(moving(assigned=(NEW, OLD, OLD), done=1)).roll().position.batch.nodes == ("n1", "n2")
     sizes = (BatchSize(1, 0.0),)
-    scene = moving(assigned="BBA", done=2)
-    move = roll(rollout("B", sizes), scene, Judge("scope", {}, NOW), NOW)
+    scene = moving(assigned=(NEW, NEW, OLD), done=2)
+    move = roll(rollout(NEW, sizes), scene, Judge("scope", {}, NOW), NOW)
     assert move.position.batch.nodes == ("n2",)
 
 
 def test_batches_count_from_one():
     assert Rolling(moving()).roll().position.batch.index == 1
-    assert Rolling(moving(assigned="BAA", done=1)).roll().position.batch.index == 2
+    assert Rolling(moving(assigned=(NEW, OLD, OLD), done=1)).roll().position.batch.index == 2
 
 
 @pytest.mark.parametrize("closed", CLOSED, ids=lambda verdict: verdict.outcome)
@@ -92,7 +92,7 @@ def test_gates_before_a_batch_are_asked_about_that_very_batch():
         asked.append(scene.position.batch.nodes)
         return passed()
 
-    roll(replace(TO_B, before=(replace(TO_B.before[0], check=check),)), moving(), Judge("scope", {}, NOW), NOW)
+    roll(replace(TO_NEW, before=(replace(TO_NEW.before[0], check=check),)), moving(), Judge("scope", {}, NOW), NOW)
     assert asked == [("n0",)]
 
 
@@ -103,14 +103,14 @@ def test_without_an_order_no_batch_is_chosen():
 
 
 def test_a_rollout_is_complete_when_every_node_is_assigned_and_no_batch_is_open():
-    assert Rolling(moving(assigned="BBB")).roll().complete
-    assert not Rolling(moving(assigned="ABB", runs="BBB", batch=("n0",))).roll().complete
+    assert Rolling(moving(assigned=(NEW, NEW, NEW))).roll().complete
+    assert not Rolling(moving(assigned=(OLD, NEW, NEW), runs=(NEW, NEW, NEW), batch=("n0",))).roll().complete
 
 
 def test_an_earlier_assignment_leaves_no_evictions_behind():
     scene = moving()
-    used = scene.position.with_node("n0", NodeRecord(0, "A", evicting="u0", evictions=2))
-    assert Rolling(scene.at(used)).roll().position.nodes["n0"] == NodeRecord(0, "B", settled=False)
+    used = scene.position.with_node("n0", NodeRecord(0, OLD, evicting="u0", evictions=2))
+    assert Rolling(scene.at(used)).roll().position.nodes["n0"] == NodeRecord(0, NEW, settled=False)
 
 
 # --- assigning and replacing --------------------------------------------------------------------------------------------
@@ -118,9 +118,9 @@ def test_an_earlier_assignment_leaves_no_evictions_behind():
 
 def test_files_are_written_before_a_pod_is_put_on_record():
     rolling = Rolling(moving(batch=("n0",)))
-    rolling.change("n0", file="A")
+    rolling.change("n0", file=OLD)
     move = rolling.roll()
-    assert move.effects == (WriteNodeFiles("files", {"n0": "B", "n1": "A", "n2": "A"}, {}),)
+    assert move.effects == (WriteNodeFiles("files", {"n0": NEW, "n1": OLD, "n2": OLD}, {}),)
     assert move.position == rolling.scene.position
 
 
@@ -128,7 +128,7 @@ def test_the_uid_is_recorded_first_and_the_pod_is_evicted_in_a_later_pass():
     rolling = Rolling(moving(batch=("n0",)))
     first = rolling.roll()
     assert first.effects == ()
-    assert first.position.nodes["n0"] == NodeRecord(0, "B", evicting="u1", evictions=1, settled=False)
+    assert first.position.nodes["n0"] == NodeRecord(0, NEW, evicting="u1", evictions=1, settled=False)
     second = rolling.roll()
     assert second.effects == (Evict("n0", "u1"),)
     assert second.position == first.position
@@ -158,18 +158,18 @@ def test_another_pod_than_the_recorded_one_is_never_evicted_for_it():
     rolling.change("n0", uid="u2", started_at=NOW - SETTLE_SECONDS - 1)
     move = rolling.roll()
     assert move.effects == ()
-    assert move.position.nodes["n0"] == NodeRecord(0, "B", evicting="u2", evictions=2, settled=False)
+    assert move.position.nodes["n0"] == NodeRecord(0, NEW, evicting="u2", evictions=2, settled=False)
 
 
 def test_a_node_that_came_back_in_its_assigned_mode_by_itself_is_left_alone():
-    rolling = Rolling(moving(batch=("n0",), runs="BAA"))
+    rolling = Rolling(moving(batch=("n0",), runs=(NEW, OLD, OLD)))
     rolling.roll()
     assert rolling.roll().position.batch.proven == NOW
     assert rolling.scene.position.nodes["n0"].evictions == 0
 
 
 def test_nodes_of_a_batch_are_recorded_and_evicted_one_a_pass():
-    rolling = Rolling(moving(assigned="BAA", batch=("n1", "n2"), done=1))
+    rolling = Rolling(moving(assigned=(NEW, OLD, OLD), batch=("n1", "n2"), done=1))
     moves = [rolling.roll()]
     assert [rolling.scene.position.nodes[name].evictions for name in ("n1", "n2")] == [1, 0]
     moves.append(rolling.roll())
@@ -184,7 +184,7 @@ def test_nodes_of_a_batch_are_recorded_and_evicted_one_a_pass():
 
 
 @pytest.mark.parametrize("pod", [{"uid": "", "ready": False}, {"uid": "u2", "ready": False},
-                                 {"uid": "u2", "ready": True, "runs": "A", "started_at": NOW - SETTLE_SECONDS},
+                                 {"uid": "u2", "ready": True, "runs": OLD, "started_at": NOW - SETTLE_SECONDS},
                                  {"uid": "u2", "ready": True, "runs": "", "started_at": LONG_AGO}],
                          ids=["gone", "starting", "ready a moment ago", "ready for long, and silent"])
 @pytest.mark.parametrize("evictions", [1, 2])
@@ -197,7 +197,7 @@ def test_a_pod_on_its_way_is_waited_for(pod, evictions):
 
 @pytest.mark.parametrize(("pod", "words"), [
     ({"uid": "u2", "ready": False}, "container kafka ended with 143: Error"),
-    ({"uid": "u1", "ready": False, "terminating": True}, "n0 is on its way into mode B")])
+    ({"uid": "u1", "ready": False, "terminating": True}, "n0 is on its way into mode New")])
 def test_what_keeps_a_pod_from_coming_up_is_told_and_its_end_is_not(pod, words):
     rolling = recorded()
     rolling.change("n0", trouble="container kafka ended with 143: Error", **pod)
@@ -206,9 +206,9 @@ def test_what_keeps_a_pod_from_coming_up_is_told_and_its_end_is_not(pod, words):
 
 
 @pytest.mark.parametrize(("in_trouble", "terminating", "reason", "message", "unblocks"), [
-    (False, False, "PodComingUp", "n0 is on its way into mode B: pod n0 pulls an image", "the pod starts and answers"),
+    (False, False, "PodComingUp", "n0 is on its way into mode New: pod n0 pulls an image", "the pod starts and answers"),
     (True, False, "PodInTrouble", "pod n0 pulls an image", "kubectl describe pod n0 says more"),
-    (True, True, "PodComingUp", "n0 is on its way into mode B", "the pod starts and answers")],
+    (True, True, "PodComingUp", "n0 is on its way into mode New", "the pod starts and answers")],
     ids=["in time", "too long", "ending"])
 def test_how_far_a_pod_has_come_is_told(in_trouble, terminating, reason, message, unblocks):
     rolling = recorded()
@@ -222,10 +222,10 @@ def test_how_far_a_pod_has_come_is_told(in_trouble, terminating, reason, message
 
 def test_a_pod_in_the_wrong_mode_is_evicted_once_more_and_then_a_person_is_asked():
     rolling = recorded()
-    rolling.change("n0", uid="u2", runs="A", started_at=LONG_AGO)
+    rolling.change("n0", uid="u2", runs=OLD, started_at=LONG_AGO)
     assert rolling.roll().position.nodes["n0"].evictions == 2
     assert rolling.roll().effects == (Evict("n0", "u2"),)
-    rolling.change("n0", uid="u3", runs="A", started_at=LONG_AGO)
+    rolling.change("n0", uid="u3", runs=OLD, started_at=LONG_AGO)
     before = rolling.scene.position
     assert rolling.roll() == Move(before)
     assert rolling.judge.judged["Replace/n0"].verdict.outcome == "Fail"
@@ -237,14 +237,14 @@ def test_a_pod_in_the_wrong_mode_is_evicted_once_more_and_then_a_person_is_asked
     ("nobody started it", "still does not run in its assigned mode: nobody started it")])
 def test_what_is_known_of_a_pod_that_stays_in_the_wrong_mode_is_told(trouble, end):
     rolling = recorded(evictions=2)
-    rolling.change("n0", uid="u3", runs="A", started_at=LONG_AGO, trouble=trouble)
+    rolling.change("n0", uid="u3", runs=OLD, started_at=LONG_AGO, trouble=trouble)
     rolling.roll()
     assert rolling.judge.judged["Replace/n0"].verdict.message.endswith(end)
 
 
 def test_after_a_person_repaired_the_pod_it_goes_on():
     rolling = recorded(evictions=2)
-    rolling.change("n0", uid="u9", runs="B", started_at=NOW)
+    rolling.change("n0", uid="u9", runs=NEW, started_at=NOW)
     rolling.roll()
     assert rolling.roll().position.batch.proven == NOW
 
@@ -261,7 +261,7 @@ def test_a_node_that_cannot_be_seen_is_neither_recorded_nor_evicted():
 
 def in_mode() -> Rolling:
     """The canary runs in its mode."""
-    return Rolling(moving(batch=("n0",), runs="BAA"))
+    return Rolling(moving(batch=("n0",), runs=(NEW, OLD, OLD)))
 
 
 def proven() -> Rolling:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from made_reasons import fail, unknown, wait
 from switchover.api.kafka_migration import KafkaMigrationStatus
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Direction, GateStreak, Progress, Severity, StepRecord, Transition
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.on_record import nodes_of, records_of
@@ -38,7 +39,7 @@ STEPS = ("Preflight", "Move", "Finalize")
 NOW = 1_800_000_000.0
 TIMES = st.integers(1_700_000_000, 1_900_000_000).map(float)
 PODS = ("kafka-0", "kafka-1", "kafka-controller-0")
-RECORDS = st.builds(NodeRecord, st.integers(0, 4000), st.sampled_from(["A", "B", "C", "P", "F"]),
+RECORDS = st.builds(NodeRecord, st.integers(0, 4000), st.sampled_from([mode for mode in Mode if mode]),
                     st.sampled_from(["", "0b4e5f0e-9d8a-4d5e-8f3e-1c2d3e4f5a6b"]), st.integers(0, 2))
 
 

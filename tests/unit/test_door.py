@@ -14,6 +14,8 @@ import pytest
 from javaproperties import loads
 
 from switchover.api.kafka_migration import BrokerSet
+from switchover.api.kafka_migration import NodeMode as Mode
+from switchover.cluster import modes
 from switchover.cluster.door import brokers, edits
 from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.door.scripts import DOOR
@@ -132,7 +134,7 @@ def assert_that_the_door_does_what_is_said(
 
 
 @each_kind
-@pytest.mark.parametrize("mode", "RBC")
+@pytest.mark.parametrize("mode", [Mode.ZOOKEEPER_RAISED, Mode.MIGRATION, Mode.KRAFT])
 @each_file
 def test_a_broker_runs_with_what_its_mode_is(
         pod: Path, name: str, mode: str, voters: Voters, overrides: dict[str, str]) -> None:
@@ -141,7 +143,7 @@ def test_a_broker_runs_with_what_its_mode_is(
 
 
 @each_kind
-@pytest.mark.parametrize("mode", "PF")
+@pytest.mark.parametrize("mode", modes.RUNNING_CONTROLLERS)
 @each_file
 def test_a_controller_runs_with_what_its_mode_is(
         controller: Path, name: str, mode: str, voters: Voters, overrides: dict[str, str]) -> None:
@@ -151,7 +153,7 @@ def test_a_controller_runs_with_what_its_mode_is(
 
 
 @pytest.mark.parametrize(("voters", "overrides"), [(TLS, {}), (PLAIN, OVERRIDES)], ids=["TLS", "plaintext, overrides"])
-@pytest.mark.parametrize("mode", "BC")
+@pytest.mark.parametrize("mode", [Mode.MIGRATION, Mode.KRAFT])
 @pytest.mark.parametrize("name", ["own stores", "an authorizer", "a listener of the controllers' name"])
 def test_stores_and_overrides_each_for_itself(
         pod: Path, name: str, mode: str, voters: Voters, overrides: dict[str, str]) -> None:
@@ -162,7 +164,7 @@ def test_stores_of_all_listeners_become_those_of_the_brokers_listeners_alone(pod
     """Else Kafka takes them for the controllers' listener as well, and refuses two stores of different kinds at once."""
     brokers_ = found_of(keys_of(FILES["own stores"]))
     assert brokers_.encrypted == ("INTERNAL", "CLIENTS")
-    keys = start(pod, edits.broker("B", 1, TLS, brokers_), FILES["own stores"]).keys
+    keys = start(pod, edits.broker(Mode.MIGRATION, 1, TLS, brokers_), FILES["own stores"]).keys
     assert [key for key in keys if key.startswith("ssl.")] == []
     assert keys["listener.name.internal.ssl.keystore.password"] == "p\\q"
     assert keys["listener.name.internal.ssl.truststore.location"] == "/t"
@@ -174,7 +176,7 @@ def test_stores_of_all_listeners_become_those_of_the_brokers_listeners_alone(pod
 def test_stores_never_come_to_a_listener_of_the_controllers_name(pod: Path) -> None:
     """The brokers' map may name it already."""
     text = b"listener.security.protocol.map=CONTROLLER:SSL,A:SSL\nssl.keystore.location=/k\n"
-    keys = start(pod, edits.broker("B", 1, TLS, found_of(keys_of(text))), text).keys
+    keys = start(pod, edits.broker(Mode.MIGRATION, 1, TLS, found_of(keys_of(text))), text).keys
     assert keys["listener.name.a.ssl.keystore.location"] == "/k"
     assert "listener.name.controller.ssl.keystore.location" not in keys
 
@@ -226,21 +228,22 @@ def test_overrides_become_part_of_the_file_and_lose_against_the_mode(pod: Path) 
     assert found.keys == {"a": "x y=z", "b": "ours", "c": "3", "d": ""}
 
 
-def test_in_mode_a_nothing_is_changed_and_the_marker_goes_along(pod: Path) -> None:
+def test_in_mode_zookeeper_nothing_is_changed_and_the_marker_goes_along(pod: Path) -> None:
     found = start(pod, ["mode A", "marker A.7"], b"a=1", "--override", "b=\N{EURO SIGN}")
     assert found.arguments[1:] == (str(pod / "server.properties"), "--override", "b=\N{EURO SIGN}", "--override",
                                    "switchover.A.7=1")
     assert found.file == b"a=1"
 
 
-def test_mode_a_does_not_even_read_the_file(pod: Path) -> None:
+def test_mode_zookeeper_does_not_even_read_the_file(pod: Path) -> None:
     for content in (*FILES.values(), b"a=\0"):
         assert start(pod, ["mode A"], content).file == content
 
 
-@pytest.mark.parametrize("mode", ["B", "P"])
-def test_the_marker_is_an_override_in_every_mode(pod: Path, mode: str) -> None:
-    assert start(pod, [f"mode {mode}", f"marker {mode}.7"], b"").arguments[-2:] == ("--override", f"switchover.{mode}.7=1")
+@pytest.mark.parametrize("letter", ["B", "P"])
+def test_the_marker_is_an_override_in_every_mode(pod: Path, letter: str) -> None:
+    arguments = start(pod, [f"mode {letter}", f"marker {letter}.7"], b"").arguments
+    assert arguments[-2:] == ("--override", f"switchover.{letter}.7=1")
 
 
 def test_nothing_in_a_file_is_executed(pod: Path) -> None:
@@ -348,9 +351,9 @@ cp {controller}/run/login.* {controller}
     return controller
 
 
-def logged_in(controller: Path, content: str, mode: str = "P", options: str = "") -> Started:
+def logged_in(controller: Path, content: str, letter: str = "P", options: str = "") -> Started:
     """What becomes of a controller whose pod has this file and these options for Java."""
-    return start(controller, [f"mode {mode}", f"{FORMAT} {controller}/metadata", "set process.roles=controller"],
+    return start(controller, [f"mode {letter}", f"{FORMAT} {controller}/metadata", "set process.roles=controller"],
                  content.encode(), java=options)
 
 
@@ -454,13 +457,13 @@ def test_who_was_let_in_once_is_needed_and_never_kept_down(lets_in: Path) -> Non
     assert not (lets_in / "asked").exists()
 
 
-@pytest.mark.parametrize(("content", "mode", "reached"), [
+@pytest.mark.parametrize(("content", "letter", "reached"), [
     (KEYED, "F", "kafka-0:9092"), (KEYED, "P", ""),
     ("listener.security.protocol.map=INTERNAL:PLAINTEXT\ninter.broker.listener.name=INTERNAL\n", "P", "kafka-0:9092")],
     ids=["no broker listens for them any more", "none was reached", "nobody logs in"])
-def test_there_is_nothing_to_try(lets_in: Path, content: str, mode: str, reached: str) -> None:
+def test_there_is_nothing_to_try(lets_in: Path, content: str, letter: str, reached: str) -> None:
     (lets_in / "run" / "reached").write_text(reached)
-    assert logged_in(lets_in, content, mode).code == 0
+    assert logged_in(lets_in, content, letter).code == 0
     assert not (lets_in / "asked").exists()
 
 
@@ -468,7 +471,7 @@ def test_there_is_nothing_to_try(lets_in: Path, content: str, mode: str, reached
 
 
 def test_what_is_written_has_a_marker_that_kafka_shows(pod: Path) -> None:
-    directives = edits.broker("B", 1, PLAIN, found_of({}))
+    directives = edits.broker(Mode.MIGRATION, 1, PLAIN, found_of({}))
     file = edits.written(directives)
     found = start(pod, file.splitlines(), b"a=1\n")
     assert found.arguments[-2:] == ("--override", f"{edits.marker_of(file)}=1")
@@ -476,16 +479,19 @@ def test_what_is_written_has_a_marker_that_kafka_shows(pod: Path) -> None:
     assert found.keys == edits.applied(file.splitlines(), {"a": "1"}) == edits.applied(directives, {"a": "1"})
 
 
+EDITED = (Mode.ZOOKEEPER, Mode.ZOOKEEPER_RAISED, Mode.MIGRATION, Mode.KRAFT)
+
+
 def test_a_marker_tells_edits_from_other_edits(monkeypatch: pytest.MonkeyPatch) -> None:
     found = found_of({})
-    files = [edits.written(edits.broker(mode, number, PLAIN, found)) for mode in "ARBC" for number in (1, 2)]
+    files = [edits.written(edits.broker(mode, number, PLAIN, found)) for mode in EDITED for number in (1, 2)]
     markers = [edits.marker_of(file) for file in files]
-    assert len(set(markers)) == 5, "the node's id is in mode C alone"
-    assert edits.marker_of(edits.written(edits.broker("B", 1, TLS, found))) not in markers
+    assert len(set(markers)) == 5, "the node's id is in mode KRaft alone"
+    assert edits.marker_of(edits.written(edits.broker(Mode.MIGRATION, 1, TLS, found))) not in markers
     monkeypatch.setattr(edits, "DOOR", DOOR + "\n")
-    again = [edits.marker_of(edits.written(edits.broker(mode, 1, PLAIN, found))) for mode in "ARBC"]
+    again = [edits.marker_of(edits.written(edits.broker(mode, 1, PLAIN, found))) for mode in EDITED]
     assert not {*again} & {*markers}, "another script is another marker"
-    assert again == [edits.marker_of(edits.written(edits.broker(mode, 1, PLAIN, found))) for mode in "ARBC"]
+    assert again == [edits.marker_of(edits.written(edits.broker(mode, 1, PLAIN, found))) for mode in EDITED]
 
 
 def test_a_file_without_a_marker_shows_none() -> None:
@@ -493,7 +499,7 @@ def test_a_file_without_a_marker_shows_none() -> None:
 
 
 def test_what_a_file_sets_can_be_read_in_it() -> None:
-    settings = edits.settings_of(edits.written(edits.broker("C", 1, TLS, found_of({}))))
+    settings = edits.settings_of(edits.written(edits.broker(Mode.KRAFT, 1, TLS, found_of({}))))
     assert settings.keys() >= {"process.roles", "node.id", "controller.quorum.voters"}
     assert {key: settings[key] for key in TLS.listener.settings} == TLS.listener.settings
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.coming_up import USUAL_SECONDS, phase_of
 from switchover.cluster.gates.registration import check_moved_broker
 from switchover.cluster.picture import Picture
@@ -18,9 +19,9 @@ Change = Callable[[Picture], Picture]
 REFUSED = "node 0 at kafka-0:9092: connection refused"
 
 
-def phase(*changes: Change, assigned: str = "B") -> Phase | None:
-    """Of the first broker, which is being moved to B."""
-    picture = moment("EnableMigration", f"{assigned}AA", "PPP", ("kafka-0",))
+def phase(*changes: Change, assigned: Mode = Mode.MIGRATION) -> Phase | None:
+    """Of the first broker, which is being moved."""
+    picture = moment("EnableMigration", (assigned, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, ("kafka-0",))
     for change in changes:
         picture = change(picture)
     return phase_of(picture, "kafka-0", workload_of(picture).pods["kafka-0"])
@@ -72,19 +73,19 @@ def test_what_the_kubelet_complains_of_is_trouble_at_once() -> None:
 
 
 def test_a_broker_that_listens_in_another_mode_is_told_with_both() -> None:
-    found = phase(in_mode("A"), pod(Stage.RUNNING, 20, ready=True))
+    found = phase(in_mode(Mode.ZOOKEEPER), pod(Stage.RUNNING, 20, ready=True))
     assert found is not None
-    assert found.words == f"pod kafka-0 runs since {utc(NOW - 20)}, and answers in mode A, not in B"
+    assert found.words == f"pod kafka-0 runs since {utc(NOW - 20)}, and answers in mode ZooKeeper, not in Migration"
 
 
 def test_one_that_answers_in_its_mode_and_is_not_ready_is_not_there_yet() -> None:
-    found = phase(in_mode("B"), pod(Stage.RUNNING, 20))
+    found = phase(in_mode(Mode.MIGRATION), pod(Stage.RUNNING, 20))
     assert found is not None
     assert found.words.endswith(" and is in its mode, and its container kafka is not Ready")
 
 
 def test_one_that_runs_in_its_mode_is_up_and_its_gates_tell_what_it_lacks() -> None:
-    there = moment("EnableMigration", "BAA", "PPP", ("kafka-0",))
+    there = moment("EnableMigration", (Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, ("kafka-0",))
     assert phase_of(there, "kafka-0", workload_of(there).pods["kafka-0"]) is None
     fenced = with_fact(there, "log", Unknown("no controller leads"))
     assert check_moved_broker(fenced).reason == "MetadataLogUnknown", "nothing is blamed on a pod that is up"
@@ -96,7 +97,8 @@ def test_one_that_ends_is_nobodys_trouble() -> None:
 
 
 def test_a_controller_that_stands_still_need_not_answer() -> None:
-    stopped = spoil_each(moment("ProvisionControllers", "AAA", "SPP"), "answers", lambda _: NOT_LISTENING, 3000)
+    stopped = spoil_each(moment("ProvisionControllers", Mode.ZOOKEEPER, (Mode.STOPPED, Mode.MIGRATION_CONTROLLER)),
+                         "answers", lambda _: NOT_LISTENING, 3000)
     kubernetes = stopped.facts.kubernetes
     assert isinstance(kubernetes, Known)
     assert kubernetes.value.controllers is not None

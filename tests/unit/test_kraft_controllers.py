@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from switchover.api.kafka_migration import KafkaMigrationSpec
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import names
 from switchover.cluster.controllers import manifests as controllers
 from switchover.cluster.door import brokers, edits, mount, name_cache
@@ -646,5 +647,6 @@ def test_an_entrypoint_that_waits_for_zookeeper_is_told_not_to(of_container, tol
     assert (SKIPPED in found["env"]) == (SKIPPED in of_container["env"] or told)
     assert needs_zookeeper.users({"spec": {"containers": [found]}}, "zookeeper:2181") == ()
     own = spec_of()
-    directives = edits.controller("P", 3000, VOTERS, known_of(source, own), "cluster", "/data/kraft-controller")
+    directives = edits.controller(Mode.MIGRATION_CONTROLLER, 3000, VOTERS, known_of(source, own), "cluster",
+                                  "/data/kraft-controller")
     assert ("drop zookeeper.ssl.client.enable" in directives) == told

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from switchover.api.kafka_migration import KafkaMigration
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Direction
 from switchover.cluster.deletion import check_deletion, is_before_the_claim, may_go, while_deleted
 from switchover.cluster.picture import Picture
@@ -17,21 +18,21 @@ from unit.pictures import migration, moment, spoil, with_fact
 from unit.small_plan import BACKWARD, FORWARD, intent
 
 PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
-NOT_CLAIMED = moment("CopyMetadata", "BBA", "PPP", (), PRE)
-CLAIMED = moment("CopyMetadata", "BBB", "PPP", (), ACTIVE)
+NOT_CLAIMED = moment("CopyMetadata", (Mode.MIGRATION, Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, (), PRE)
+CLAIMED = moment("CopyMetadata", Mode.MIGRATION, Mode.MIGRATION_CONTROLLER, (), ACTIVE)
 
 
 @pytest.mark.parametrize(("picture", "before"), [
     (moment("Preflight"), True),
-    (moment("ProvisionControllers", "AAA", "PPP", (), PRE), True),
-    (moment("EnableMigration", "BAA", "PPP", (), PRE), True),
+    (moment("ProvisionControllers", Mode.ZOOKEEPER, Mode.MIGRATION_CONTROLLER, (), PRE), True),
+    (moment("EnableMigration", (Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, (), PRE), True),
     (NOT_CLAIMED, True),
     (CLAIMED, False),
     (spoil(NOT_CLAIMED, "zookeeper", controller=None), False),
     (with_fact(NOT_CLAIMED, "zookeeper", Unknown("no answer")), False),
-    (moment("DualWrite", "BBB", "PPP", (), ACTIVE), False),
-    (moment("MoveBrokers", "CBB", "PPP", (), ACTIVE), False),
-    (moment("Finalize", "CCC", "PPP", (), ACTIVE), False),
+    (moment("DualWrite", Mode.MIGRATION, Mode.MIGRATION_CONTROLLER, (), ACTIVE), False),
+    (moment("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER, (), ACTIVE), False),
+    (moment("Finalize", Mode.KRAFT, Mode.MIGRATION_CONTROLLER, (), ACTIVE), False),
 ], ids=lambda item: item if isinstance(item, bool) else item.position.step)
 def test_the_claim_is_told_by_the_step_or_by_what_was_seen(picture, before):
     assert is_before_the_claim(picture) is before

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from made_reasons import wait
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.meta import Window
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
@@ -19,20 +20,23 @@ from switchover.engine.pace import Pace, Spent, spend, with_batch
 from switchover.engine.plan import decide
 from switchover.engine.position import NodeRecord
 from switchover.metadata.image import MigrationState
-from unit.pictures import NOW, moment
+from unit.pictures import NOW, Modes, moment
+from unit.small_plan import NEW, OLD, intent, moving
 from unit.small_plan import PLAN as SMALL_PLAN
-from unit.small_plan import intent, moving
 
 PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 # The pictures' own rollout: one broker at a time, a bake of 60 s and then of 10 s; a soak of 3600 s; a copy within 30 s.
-B, C, F, STOP, A = 20.0, 30.0, 8.0, 5.0, 25.0
-PACES = {"A": Pace(3, A, A), "B": Pace(3, B, 2 * B), "C": Pace(1, C, C), "F": Pace(1, F, F), "P": Pace(1, 7.0, 7.0),
-         "Stopped": Pace(1, STOP, STOP)}
+MIGRATION, KRAFT, FINALIZED, STOP, ZOOKEEPER = 20.0, 30.0, 8.0, 5.0, 25.0
+"""Seconds of a restart into each mode."""
+PACES = {Mode.ZOOKEEPER: Pace(3, ZOOKEEPER, ZOOKEEPER), Mode.MIGRATION: Pace(3, MIGRATION, 2 * MIGRATION),
+         Mode.KRAFT: Pace(1, KRAFT, KRAFT),
+         Mode.KRAFT_CONTROLLER: Pace(1, FINALIZED, FINALIZED), Mode.MIGRATION_CONTROLLER: Pace(1, 7.0, 7.0),
+         Mode.STOPPED: Pace(1, STOP, STOP)}
 COPY = pytest.approx(30.0, abs=0.1)
 
 
-def at(step: str, brokers: str = "AAA", controllers: str = "PPP", batch: tuple[str, ...] = (), paces: Any = PACES,
-       state: MigrationState | None = ACTIVE, **spec: Any) -> Picture:
+def at(step: str, brokers: Modes = Mode.ZOOKEEPER, controllers: Modes = Mode.MIGRATION_CONTROLLER,
+       batch: tuple[str, ...] = (), paces: Any = PACES, state: MigrationState | None = ACTIVE, **spec: Any) -> Picture:
     return replace(moment(step, brokers, controllers, batch, state, **spec), paces=paces)
 
 
@@ -47,29 +51,32 @@ def evicted(picture: Picture, started: float = NOW - 10, proven: float | None = 
 # --- forward ------------------------------------------------------------------------------------------------------------
 
 SOAK = 3600.0
-FINALIZE = 3 * F
-MOVE = 3 * C + 60 + 10 + 10
-CLAIM = B + 60 + 30
+FINALIZE = 3 * FINALIZED
+MOVE = 3 * KRAFT + 60 + 10 + 10
+CLAIM = MIGRATION + 60 + 30
 
 
 @pytest.mark.parametrize(("picture", "seconds"), [
-    (at("ProvisionControllers", state=PRE), 7 + 2 * B + 60 + 10 + CLAIM + MOVE + SOAK + FINALIZE),
-    (at("EnableMigration", state=PRE), 2 * B + 60 + 10 + CLAIM + MOVE + SOAK + FINALIZE),
-    (evicted(at("EnableMigration", "BAA", "PPP", ("kafka-0",), state=PRE)),
-     (B - 10) + 60 + (B + 10) + CLAIM + MOVE + SOAK + FINALIZE),
-    (evicted(at("EnableMigration", "BAA", "PPP", ("kafka-0",), state=PRE), NOW - 60, proven=NOW - 25),
-     35 + (B + 10) + CLAIM + MOVE + SOAK + FINALIZE),
-    (evicted(at("EnableMigration", "BAA", "PPP", ("kafka-0",), state=PRE), NOW - 900), 60 + (B + 10) + CLAIM + MOVE + SOAK
+    (at("ProvisionControllers", state=PRE), 7 + 2 * MIGRATION + 60 + 10 + CLAIM + MOVE + SOAK + FINALIZE),
+    (at("EnableMigration", state=PRE), 2 * MIGRATION + 60 + 10 + CLAIM + MOVE + SOAK + FINALIZE),
+    (evicted(at("EnableMigration", (Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, ("kafka-0",), state=PRE)),
+     (MIGRATION - 10) + 60 + (MIGRATION + 10) + CLAIM + MOVE + SOAK + FINALIZE),
+    (evicted(at("EnableMigration", (Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, ("kafka-0",), state=PRE),
+             NOW - 60, proven=NOW - 25),
+     35 + (MIGRATION + 10) + CLAIM + MOVE + SOAK + FINALIZE),
+    (evicted(at("EnableMigration", (Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, ("kafka-0",), state=PRE),
+             NOW - 900), 60 + (MIGRATION + 10) + CLAIM + MOVE + SOAK
      + FINALIZE),                                                  # slower than ever: it must be done any moment
-    (at("CopyMetadata", "BBA", state=PRE), CLAIM + MOVE + SOAK + FINALIZE),
-    (at("CopyMetadata", "BBB"), 30 + MOVE + SOAK + FINALIZE),
-    (at("DualWrite", "BBB"), MOVE + SOAK + FINALIZE),
-    (at("MoveBrokers", "CBB"), 2 * C + 60 + 10 + SOAK + FINALIZE),
-    (at("Soak", "CCC"), SOAK - 60 + FINALIZE),
-    (at("Finalize", "CCC"), FINALIZE),
-    (at("Finalize", "CCC", "PFF", state=POST), F),
-    (at("ReleaseZooKeeper", "CCC", "FFF", state=POST), 7200 - 60 + C + 60 + F),
-    (at("ReleaseZooKeeper", "CCC", "FFF", state=POST, zookeeper={"connect": "zk:2181", "shared": True}), 7200 - 60),
+    (at("CopyMetadata", (Mode.MIGRATION, Mode.MIGRATION, Mode.ZOOKEEPER), state=PRE), CLAIM + MOVE + SOAK + FINALIZE),
+    (at("CopyMetadata", Mode.MIGRATION), 30 + MOVE + SOAK + FINALIZE),
+    (at("DualWrite", Mode.MIGRATION), MOVE + SOAK + FINALIZE),
+    (at("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION)), 2 * KRAFT + 60 + 10 + SOAK + FINALIZE),
+    (at("Soak", Mode.KRAFT), SOAK - 60 + FINALIZE),
+    (at("Finalize", Mode.KRAFT), FINALIZE),
+    (at("Finalize", Mode.KRAFT, (Mode.MIGRATION_CONTROLLER, Mode.KRAFT_CONTROLLER), state=POST), FINALIZED),
+    (at("ReleaseZooKeeper", Mode.KRAFT, Mode.KRAFT_CONTROLLER, state=POST), 7200 - 60 + KRAFT + 60 + FINALIZED),
+    (at("ReleaseZooKeeper", Mode.KRAFT, Mode.KRAFT_CONTROLLER, state=POST, zookeeper={"connect": "zk:2181", "shared": True}),
+     7200 - 60),
 ], ids=lambda item: item.position.step if isinstance(item, Picture) else "")
 def test_what_is_left_forward(picture, seconds):
     assert direction_seconds(picture) == pytest.approx(seconds, abs=0.1)
@@ -77,16 +84,17 @@ def test_what_is_left_forward(picture, seconds):
 
 def test_batches_of_several_take_as_long_as_one():
     steps = {"steps": [{"pods": 1, "bakeSeconds": 60}, {"percent": 60, "bakeSeconds": 5}]}
-    picture = at("MoveBrokers", "BBB", rollout=steps)
-    assert direction_seconds(picture) == pytest.approx(2 * C + 65 + SOAK + FINALIZE, abs=0.1)
+    picture = at("MoveBrokers", Mode.MIGRATION, rollout=steps)
+    assert direction_seconds(picture) == pytest.approx(2 * KRAFT + 65 + SOAK + FINALIZE, abs=0.1)
 
 
 @pytest.mark.parametrize(("paces", "seconds"), [
-    ({}, 120.0), ({"B": Pace(2, 20.0, 21.0)}, 20.0), ({"B": Pace(2, 20.0, 21.0), "C": Pace(1, 33.0, 33.0)}, 33.0),
-    ({"F": Pace(1, 5.0, 5.0)}, 120.0),
+    ({}, 120.0), ({Mode.MIGRATION: Pace(2, 20.0, 21.0)}, 20.0),
+    ({Mode.MIGRATION: Pace(2, 20.0, 21.0), Mode.KRAFT: Pace(1, 33.0, 33.0)}, 33.0),
+    ({Mode.KRAFT_CONTROLLER: Pace(1, 5.0, 5.0)}, 120.0),
 ], ids=["nothing: assumed", "another mode's", "its own", "a controller tells nothing of brokers"])
 def test_a_restart_takes_what_was_measured_and_else_what_is_assumed(paces, seconds):
-    work = ahead(at("MoveBrokers", "BBB", paces=paces))
+    work = ahead(at("MoveBrokers", Mode.MIGRATION, paces=paces))
     assert work[0].seconds == seconds + 60
 
 
@@ -103,7 +111,7 @@ def backward(picture: Picture) -> Picture:
     return picture.at(replace(picture.position, direction=Direction.BACKWARD))
 
 
-TO_A = 3 * A
+TO_ZOOKEEPER = 3 * ZOOKEEPER
 STOPS = 3 * STOP                          # one by one, once KRaft has claimed the cluster
 
 
@@ -114,14 +122,17 @@ def copied(picture: Picture) -> Picture:
 @pytest.mark.parametrize(("picture", "seconds"), [
     (moment("Preflight"), 0),
     (at("ProvisionControllers", state=PRE), STOP),
-    (at("EnableMigration", "BAA", state=PRE), STOP + A),
-    (at("EnableMigration", "BBA", "PPP", ("kafka-1",), state=PRE), STOP + 2 * A),
-    (copied(at("DualWrite", "BBB")), STOPS + TO_A),
-    (copied(at("MoveBrokers", "CBB")), B + STOPS + TO_A),
-    (copied(at("MoveBrokers", "CCB", "PPP", ("kafka-1",))), 2 * B + STOPS + TO_A),
-    (copied(at("Soak", "CCC")), 3 * B + STOPS + TO_A),
-    (copied(backward(at("MoveBrokers", "BCC", "PPP", ("kafka-0",)))), 3 * B + STOPS + TO_A),
-    (copied(backward(at("EnableMigration", "BBB"))), STOPS + TO_A),
+    (at("EnableMigration", (Mode.MIGRATION, Mode.ZOOKEEPER), state=PRE), STOP + ZOOKEEPER),
+    (at("EnableMigration", (Mode.MIGRATION, Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, ("kafka-1",),
+        state=PRE), STOP + 2 * ZOOKEEPER),
+    (copied(at("DualWrite", Mode.MIGRATION)), STOPS + TO_ZOOKEEPER),
+    (copied(at("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION))), MIGRATION + STOPS + TO_ZOOKEEPER),
+    (copied(at("MoveBrokers", (Mode.KRAFT, Mode.KRAFT, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER, ("kafka-1",))),
+     2 * MIGRATION + STOPS + TO_ZOOKEEPER),
+    (copied(at("Soak", Mode.KRAFT)), 3 * MIGRATION + STOPS + TO_ZOOKEEPER),
+    (copied(backward(at("MoveBrokers", (Mode.MIGRATION, Mode.KRAFT), Mode.MIGRATION_CONTROLLER, ("kafka-0",)))),
+     3 * MIGRATION + STOPS + TO_ZOOKEEPER),
+    (copied(backward(at("EnableMigration", Mode.MIGRATION))), STOPS + TO_ZOOKEEPER),
 ], ids=lambda item: item.position.step if isinstance(item, Picture) else "")
 def test_the_way_back_is_the_sum_of_its_restarts(picture, seconds):
     picture = replace(picture, paces=PACES)
@@ -145,7 +156,7 @@ def verdict(picture: Picture, *windows: Window) -> Verdict:
     return WITHIN_WINDOW.check(replace(picture, spec=picture.spec.model_copy(update={"windows": windows})))
 
 
-FIRST = 2 * B + 60                        # the canary, were it as slow as the slowest so far
+FIRST = 2 * MIGRATION + 60                        # the canary, were it as slow as the slowest so far
 ENABLE = at("EnableMigration", state=PRE)
 
 
@@ -173,27 +184,33 @@ def chosen(picture: Picture) -> Picture:
     return picture.at(replace(picture.position, batch=replace(picture.position.batch, started=picture.now)))
 
 
-COPY_BATCH = at("CopyMetadata", "BBB", "PPP", ("kafka-2",), state=PRE)
-LAST = 2 * B + 60 + 31                    # restart, bake, and the limit of the copy
+COPY_BATCH = at("CopyMetadata", Mode.MIGRATION, Mode.MIGRATION_CONTROLLER, ("kafka-2",), state=PRE)
+LAST = 2 * MIGRATION + 60 + 31                    # restart, bake, and the limit of the copy
 
 
 @pytest.mark.parametrize(("picture", "seconds", "open_"), [
     # A batch on record of which no pod was evicted has not begun; one that has must end.
-    (at("MoveBrokers", "CBB", "PPP", ("kafka-0",)), C + 60, True),
-    (at("MoveBrokers", "CBB", "PPP", ("kafka-0",)), C + 59, False),
-    (evicted(at("MoveBrokers", "CBB", "PPP", ("kafka-0",))), 0, True),
+    (at("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER, ("kafka-0",)), KRAFT + 60, True),
+    (at("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER, ("kafka-0",)), KRAFT + 59, False),
+    (evicted(at("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER, ("kafka-0",))), 0, True),
     # Chosen and not on record yet: a minute more, so that it does not stand on record until tomorrow.
-    (chosen(at("MoveBrokers", "CBB", "PPP", ("kafka-0",))), C + 60 + 59, False),
-    (chosen(evicted(at("MoveBrokers", "CBB", "PPP", ("kafka-0",)), started=NOW)), C + 60 + 59, False),
-    (chosen(at("MoveBrokers", "CBB", "PPP", ("kafka-0",))), C + 60 + 60, True),
+    (chosen(at("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER, ("kafka-0",))), KRAFT + 60 + 59,
+     False),
+    (chosen(evicted(at("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER, ("kafka-0",)), started=NOW)),
+     KRAFT + 60 + 59, False),
+    (chosen(at("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER, ("kafka-0",))), KRAFT + 60 + 60,
+     True),
     # The claim is one piece with the last broker and the copy.
     (COPY_BATCH, LAST, True), (COPY_BATCH, LAST - 2, False), (evicted(COPY_BATCH), 0, True),
     # All controllers are one piece; once one has moved, the others follow.
-    (at("Finalize", "CCC"), 3 * F + 60, True), (at("Finalize", "CCC"), 3 * F + 59, False),
-    (at("Finalize", "CCC", "FPP", ("kafka-controller-0",)), 3 * F - 1, False),
-    (evicted(at("Finalize", "CCC", "FPP", ("kafka-controller-0",))), 0, True),
+    (at("Finalize", Mode.KRAFT), 3 * FINALIZED + 60, True), (at("Finalize", Mode.KRAFT), 3 * FINALIZED + 59, False),
+    (at("Finalize", Mode.KRAFT, (Mode.KRAFT_CONTROLLER, Mode.MIGRATION_CONTROLLER), ("kafka-controller-0",)),
+     3 * FINALIZED - 1,
+     False),
+    (evicted(at("Finalize", Mode.KRAFT, (Mode.KRAFT_CONTROLLER, Mode.MIGRATION_CONTROLLER), ("kafka-controller-0",))), 0,
+     True),
     # What only watches needs an open window and nothing more.
-    (at("DualWrite", "BBB"), 60, True),
+    (at("DualWrite", Mode.MIGRATION), 60, True),
 ], ids=lambda item: item.position.step if isinstance(item, Picture) else "")
 def test_what_has_begun_ends_and_what_has_not_must_fit(picture, seconds, open_):
     opens = window("0 8 * * *", seconds) if seconds else window("0 20 * * *", HOUR)      # closed for hours
@@ -201,25 +218,26 @@ def test_what_has_begun_ends_and_what_has_not_must_fit(picture, seconds, open_):
 
 
 def test_a_second_controller_follows_the_first_outside_of_the_window():
-    after_one = at("Finalize", "CCC", "FPP")
+    after_one = at("Finalize", Mode.KRAFT, (Mode.KRAFT_CONTROLLER, Mode.MIGRATION_CONTROLLER))
     after_one = after_one.at(replace(after_one.position, batches_done=1))
     assert verdict(after_one, window("0 20 * * *", HOUR)).outcome is Outcome.PASS
 
 
 def test_the_way_back_waits_for_no_window():
-    assert verdict(backward(at("MoveBrokers", "CBB")), window("0 20 * * *", HOUR)).outcome is Outcome.PASS
+    assert verdict(backward(at("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION))),
+                   window("0 20 * * *", HOUR)).outcome is Outcome.PASS
 
 
 @pytest.mark.parametrize(("windows", "seconds"), [
-    ([], 2 * (C + 10) + SOAK + FINALIZE),
-    ([window("0 9 * * *", 2 * HOUR)], HOUR + 2 * (C + 10) + SOAK + FINALIZE),     # all within one window, and the soak
+    ([], 2 * (KRAFT + 10) + SOAK + FINALIZE),
+    ([window("0 9 * * *", 2 * HOUR)], HOUR + 2 * (KRAFT + 10) + SOAK + FINALIZE),     # all within one window, and the soak
     # The second broker waits for a day; the soak goes on in the night, and Finalize waits for the morning after.
     ([window("0 8 * * *", 70)], 2 * 24 * HOUR + FINALIZE),
     ([window("0 8 * * *", 39)], None),
 ], ids=["always", "later today", "one broker a day", "never"])
 def test_an_estimate_knows_when_windows_are_closed(windows, seconds):
     steps = {"steps": [{"pods": 1, "bakeSeconds": 10}]}
-    picture = at("MoveBrokers", "CBB", rollout=steps)
+    picture = at("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION), rollout=steps)
     assert seconds_until_done(ahead(picture), windows, NOW) == (seconds and pytest.approx(seconds, abs=0.1))
 
 
@@ -248,8 +266,8 @@ def test_the_time_of_a_batch_begins_with_its_first_eviction_and_ends_when_it_is_
         decision = replace(decide(SMALL_PLAN, scene, intent(), {}, NOW), position=after, judged={})
         spent = spend(spent, seconds, before, decision)
     assert spent.batch == 9.0
-    paces = with_batch({"B": Pace(1, 5.0, 5.0)}, proven, done, spent.batch)
-    assert paces == {"B": Pace(2, 7.0, 9.0)}
+    paces = with_batch({NEW: Pace(1, 5.0, 5.0)}, proven, done, spent.batch)
+    assert paces == {NEW: Pace(2, 7.0, 9.0)}
     assert with_batch(paces, begun, proven, 99.0) == paces, "counted once, when the batch is done"
 
 
@@ -261,12 +279,12 @@ def test_a_pause_is_not_the_clusters_slowness():
 
 
 def test_a_dropped_batch_is_not_measured():
-    begun = moving(batch=("n0",), assigned="BAA").position
+    begun = moving(batch=("n0",), assigned=(NEW, OLD, OLD)).position
     assert with_batch({}, begun, begun.turn(Direction.BACKWARD, NOW), 50.0) == {}
 
 
 def test_no_estimate_while_a_person_is_waited_for_and_one_while_a_window_is():
-    picture = at("MoveBrokers", "CBB")
+    picture = at("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION))
     plain = decide(SMALL_PLAN, moving(), intent(), {}, NOW)
 
     def told(**verdicts: Verdict) -> float | None:

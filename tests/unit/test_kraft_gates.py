@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from switchover.api.kafka_migration import HandOver, KafkaMigrationGates
+from switchover.api.kafka_migration import HandOver, KafkaMigrationGates, NodeMode
 from switchover.api.meta import GroupHealth
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
@@ -81,12 +81,13 @@ GATES = constants()
 
 
 def to_b() -> Picture:
-    return moment("EnableMigration", "BAA", "PPP", ("kafka-0",), PRE)
+    return moment("EnableMigration", (NodeMode.MIGRATION, NodeMode.ZOOKEEPER), NodeMode.MIGRATION_CONTROLLER, ("kafka-0",),
+                  PRE)
 
 
 def reaching(*unreached: str, reported: bool = True) -> Picture:
     """ProvisionControllers, with controllers that have tried the brokers."""
-    picture = moment("ProvisionControllers", "AAA", "PPP", (), PRE)
+    picture = moment("ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, (), PRE)
     state = value(picture.facts.kubernetes)
     pods = {name: replace(pod, unreached=unreached if reported else None) for name, pod in state.controllers.pods.items()}
     template = {"spec": {"initContainers": [{"name": reports.REACH}], "containers": []}}
@@ -102,23 +103,24 @@ def rehearsed(picture: Picture, **changes: object) -> Picture:
 
 
 def claimed() -> Picture:
-    return moment("CopyMetadata", "BBB", "PPP", ("kafka-2",), ACTIVE)
+    return moment("CopyMetadata", NodeMode.MIGRATION, NodeMode.MIGRATION_CONTROLLER, ("kafka-2",), ACTIVE)
 
 
 def dual_write() -> Picture:
-    return moment("DualWrite", "BBB", "PPP", (), ACTIVE)
+    return moment("DualWrite", NodeMode.MIGRATION, NodeMode.MIGRATION_CONTROLLER, (), ACTIVE)
 
 
 def to_c() -> Picture:
-    return moment("MoveBrokers", "CBB", "PPP", ("kafka-0",), ACTIVE)
+    return moment("MoveBrokers", (NodeMode.KRAFT, NodeMode.MIGRATION), NodeMode.MIGRATION_CONTROLLER, ("kafka-0",), ACTIVE)
 
 
 def all_kraft() -> Picture:
-    return moment("Finalize", "CCC", "PPP", (), ACTIVE)
+    return moment("Finalize", NodeMode.KRAFT, NodeMode.MIGRATION_CONTROLLER, (), ACTIVE)
 
 
 def to_f() -> Picture:
-    return moment("Finalize", "CCC", "PFP", ("kafka-controller-1",), ACTIVE)
+    controllers = (NodeMode.MIGRATION_CONTROLLER, NodeMode.KRAFT_CONTROLLER, NodeMode.MIGRATION_CONTROLLER)
+    return moment("Finalize", NodeMode.KRAFT, controllers, ("kafka-controller-1",), ACTIVE)
 
 
 USERS_NEW = stateful_set()["spec"]["template"]
@@ -126,12 +128,13 @@ USERS_NEW["metadata"]["annotations"] = {"checksum/configuration": "of KRaft sett
 
 
 def finalized() -> Picture:
-    return moment("Finalize", "CCC", "FFF", (), POST)
+    return moment("Finalize", NodeMode.KRAFT, NodeMode.KRAFT_CONTROLLER, (), POST)
 
 
 def users_new() -> Picture:
     """HandOver of brokers that run by their edits still, where the user has brought a template of their own."""
-    return spoil_workload(moment("HandOver", "CCC", "FFF", (), POST), template=USERS_NEW, update_revision="of the new one",
+    return spoil_workload(moment("HandOver", NodeMode.KRAFT, NodeMode.KRAFT_CONTROLLER, (), POST), template=USERS_NEW,
+                          update_revision="of the new one",
                           update_strategy={"type": "OnDelete"})
 
 
@@ -148,17 +151,18 @@ def asks_for_own(picture: Picture) -> Picture:
 
 
 def at_rest() -> Picture:
-    return moment("ReleaseZooKeeper", "CCC", "FFF", (), POST, opened=NOW - 7201)
+    return moment("ReleaseZooKeeper", NodeMode.KRAFT, NodeMode.KRAFT_CONTROLLER, (), POST, opened=NOW - 7201)
 
 
 def without_zookeeper() -> Picture:
     """A broker was restarted while ZooKeeper is stopped, and is back."""
-    picture = moment("ReleaseZooKeeper", "CCC", "FFF", ("kafka-2",), POST, opened=NOW - 7201)
+    picture = moment("ReleaseZooKeeper", NodeMode.KRAFT, NodeMode.KRAFT_CONTROLLER, ("kafka-2",), POST, opened=NOW - 7201)
     return spoil_each(picture, "zookeeper_connections", lambda _: None)
 
 
 def stopping() -> Picture:
-    return moment("EnableMigration", "BBB", "PSP", ("kafka-controller-1",), ACTIVE)
+    controllers = (NodeMode.MIGRATION_CONTROLLER, NodeMode.STOPPED, NodeMode.MIGRATION_CONTROLLER)
+    return moment("EnableMigration", NodeMode.MIGRATION, controllers, ("kafka-controller-1",), ACTIVE)
 
 
 def started(picture: Picture) -> Picture:
@@ -171,8 +175,8 @@ def started(picture: Picture) -> Picture:
 
 
 def given_back() -> Picture:
-    """Back on ZooKeeper, the original template restored, the first broker back in mode A."""
-    picture = moment("EnableMigration", "ABB", "SSS", ("kafka-0",), PRE)
+    """Back on ZooKeeper, the original template restored, the first broker back in mode ZooKeeper."""
+    picture = moment("EnableMigration", (NodeMode.ZOOKEEPER, NodeMode.MIGRATION), NodeMode.STOPPED, ("kafka-0",), PRE)
     original = value(picture.facts.kubernetes).originals["kafka"]
     return spoil_workload(picture, template=original["template"])
 
@@ -186,18 +190,20 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     **dict.fromkeys((*(gate.name for gate in preflight.GATES), "BrokersIdentified", "BrokersOnRecord"),
                     lambda: moment("Preflight")),
     **dict.fromkeys(("QuorumUp", "ControllersReady", "PreMigration"),
-                    lambda: moment("ProvisionControllers", "AAA", "PPP", (), PRE)),
+                    lambda: moment("ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, (), PRE)),
     **dict.fromkeys(("TemplateIsOurs", "ReplicasUnchanged", "NodesSchedulable", "VolumesKept", "RestartIsSafe", "AllInSync",
                      "BrokersSeeEachOther", "MovedBroker", "ObserversCaughtUp", "GroupsHealthy", "NoPhantomCopy",
                      "ModesOnRecord", "DisksAllowRollback", "TopicIdsOnDisk", "ListenerCredentials", "WithinWindow"), to_b),
     "StartedByItsEdits": lambda: started(to_b()),
     "Rehearsed": lambda: moment("Rehearse"),
-    "RehearsedAgain": lambda: moment("CopyMetadata", "BBA", "PPP", (), PRE, opened=None),
+    "RehearsedAgain": lambda: moment("CopyMetadata", (NodeMode.MIGRATION, NodeMode.MIGRATION, NodeMode.ZOOKEEPER),
+                                     NodeMode.MIGRATION_CONTROLLER, (), PRE, opened=None),
     **dict.fromkeys(("ClaimFollowsRegistration", "CopyFollowsClaim", "Claimed", "Copied"), claimed),
     **dict.fromkeys(("DualWrite", "DualWriteAlive", "DualWriteBegins", "NobodyFenced", "Parity"), dual_write),
     **dict.fromkeys(("AllKRaft", "NobodyFencedForLong"), all_kraft),
-    "BackupsTaken": lambda: moment("Finalize", "CCC", "PPP", (), ACTIVE, opened=None, backups=taken(SOAKING_SINCE + 1)),
-    "Soaked": lambda: moment("Soak", "CCC", "PPP", (), ACTIVE, opened=NOW - 3601),
+    "BackupsTaken": lambda: moment("Finalize", NodeMode.KRAFT, NodeMode.MIGRATION_CONTROLLER, (), ACTIVE, opened=None,
+                                   backups=taken(SOAKING_SINCE + 1)),
+    "Soaked": lambda: moment("Soak", NodeMode.KRAFT, NodeMode.MIGRATION_CONTROLLER, (), ACTIVE, opened=NOW - 3601),
     **dict.fromkeys(("MajorityWithoutBatch", "ControllerFinalized"), to_f),
     **dict.fromkeys(("Finalized", "DualWriteEnded"), finalized),
     "ControllersReachBrokers": reaching,
@@ -207,7 +213,8 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     **dict.fromkeys(("NoPodWouldRestart", "Retained", "ZooKeeperUnused", "RecordHolds"), at_rest),
     **dict.fromkeys(("ZooKeeperStopped", "BackWithoutZooKeeper", "StartedBroker"), without_zookeeper),
     "WrittenBack": dual_write,
-    "NoZooKeeperGroups": lambda: moment("MoveBrokers", "BBB", "PPP", (), ACTIVE, opened=None),
+    "NoZooKeeperGroups": lambda: moment("MoveBrokers", NodeMode.MIGRATION, NodeMode.MIGRATION_CONTROLLER, (), ACTIVE,
+                                        opened=None),
     "DriverAlive": dual_write,
     "PartitionStates": dual_write,
     "PartitionVersions": dual_write,
@@ -740,7 +747,7 @@ FINDINGS = [
     Finding("BrokersSeeEachOther", "a broker that is not listed", not_listed(1, 0), W, "BrokerFenced", "broker 0"),
     Finding("BrokersSeeEachOther", "a broker that does not answer", silent("views", 0), W, "BrokerSilent", "broker 0"),
     Finding("MovedBroker", "a broker that does not answer", silent("answers", 0), W, "BrokerSilent", "kafka-0"),
-    Finding("MovedBroker", "a broker in its old mode", answers(0, "A"), W, "WrongMode", "kafka-0"),
+    Finding("MovedBroker", "a broker in its old mode", answers(0, NodeMode.ZOOKEEPER), W, "WrongMode", "kafka-0"),
     Finding("MovedBroker", "a broker that left ZooKeeper", zookeeper(brokers={}), W, "ZooKeeperRegistration", "kafka-0"),
     Finding("MovedBroker", "a broker whose registration was refused", unregistered(0), W, "NotRegistered", "kafka-0"),
     Finding("MovedBroker", "a broker registered in the other mode", registration(0, migrating_zk=False), W, "NotRegistered",
@@ -749,8 +756,8 @@ FINDINGS = [
     Finding("StartedByItsEdits", "a process that nothing of ours has started", shown(""), F, "DoorNotPassed", "kafka-0"),
     Finding("StartedByItsEdits", "a process of other edits", shown("switchover.B.00000000"), W, "StartedByOtherEdits",
             "kafka-0"),
-    Finding("StartedByItsEdits", "back in mode A, and started through the door", lambda _: shown("switchover.A.00000000")(
-        given_back()), W, "DoorStillThere", "kafka-0"),
+    Finding("StartedByItsEdits", "back in mode ZooKeeper, and started through the door",
+            lambda _: shown("switchover.A.00000000")(given_back()), W, "DoorStillThere", "kafka-0"),
     Finding("StartedByItsEdits", "a process that does not tell", silent("markers", 0), U, "BrokerSilent", "kafka-0"),
     Finding("StartedByItsEdits", "edits that are gone", lambda p: spoil(p, "kubernetes", node_files={}), U, "NotObserved",
             "kafka-0"),
@@ -803,7 +810,7 @@ FINDINGS = [
     Finding("NobodyFenced", "a broker that is not registered", unregistered(2), W, "BrokerFenced", "kafka-2"),
     Finding("NobodyFencedForLong", "a fenced broker", registration(1, fenced=True), W, "BrokerFenced", "kafka-1"),
     Finding("AllKRaft", "a broker registered in ZooKeeper", zookeeper(brokers={1: {}}), W, "BrokerOnZooKeeper", "broker 1"),
-    Finding("AllKRaft", "a broker in ZooKeeper mode", answers(2, "B"), W, "BrokerOnZooKeeper", "kafka-2"),
+    Finding("AllKRaft", "a broker in ZooKeeper mode", answers(2, NodeMode.MIGRATION), W, "BrokerOnZooKeeper", "kafka-2"),
     Finding("AllKRaft", "a broker that the log has in ZooKeeper mode", registration(0, migrating_zk=True), W,
             "BrokerOnZooKeeper", "kafka-0"),
     Finding("AllKRaft", "a broker that does not answer", silent("answers", 1), U, "BrokerSilent", "kafka-1"),
@@ -830,7 +837,8 @@ FINDINGS = [
     Finding("Retained", "a retention that has just begun", opened_at(NOW - 7199), W, "Retaining"),
     Finding("MajorityWithoutBatch", "another voter behind", voter(3002, log_end_offset=OFFSET - 5), W, "VoterBehind",
             "controller 3002"),
-    Finding("ControllerFinalized", "a controller with the flag", answers(3001, "P"), W, "WrongMode", "kafka-controller-1"),
+    Finding("ControllerFinalized", "a controller with the flag", answers(3001, NodeMode.MIGRATION_CONTROLLER), W,
+            "WrongMode", "kafka-controller-1"),
     Finding("ControllerFinalized", "a controller that does not answer", silent("answers", 3001), W, "ControllerSilent",
             "kafka-controller-1"),
     Finding("Finalized", "a log that still migrates", log(migration_state=ACTIVE), W, "NotFinalized", "metadata log"),
@@ -838,7 +846,7 @@ FINDINGS = [
             "ControllerFlagged", "controller 3001"),
     Finding("RecordHolds", "a log that still migrates", log(migration_state=ACTIVE), F, "RecordContradicted",
             "ReleaseZooKeeper"),
-    Finding("ModesOnRecord", "a settled broker in another mode", answers(1, "B"), W, "WrongMode", "kafka-1"),
+    Finding("ModesOnRecord", "a settled broker in another mode", answers(1, NodeMode.MIGRATION), W, "WrongMode", "kafka-1"),
     Finding("ModesOnRecord", "a settled broker that does not answer", silent("answers", 1), U, "BrokerSilent", "kafka-1"),
     Finding("DriverAlive", "a driver that nobody has seen writing yet", written(NOW - 2, False), U,
             "ZooKeeperUnknown", "/migration"),
@@ -896,7 +904,8 @@ FINDINGS = [
     Finding("PartitionVersions", "a quorum that does not answer and listens",
             with_log_unknown, U, "MetadataLogUnknown", "metadata log"),
     Finding("ControllersStopped", "a controller that still listens",
-            lambda p: spoil_each(p, "answers", lambda _: answer("P"), 3001), W, "ControllerRuns", "kafka-controller-1"),
+            lambda p: spoil_each(p, "answers", lambda _: answer(NodeMode.MIGRATION_CONTROLLER), 3001), W, "ControllerRuns",
+            "kafka-controller-1"),
     Finding("ControllersStopped", "a controller of which nothing is known", silent("answers", 3001), U,
             "ControllerUnknown", "kafka-controller-1"),
     Finding("ZooKeeperRules", "a claim of KRaft", zookeeper(controller=ControllerNode(3000, False, 7)), W, "StillClaimed",
@@ -911,7 +920,8 @@ FINDINGS = [
     Finding("ZooKeeperRules", "a broker that does not answer", silent("views", 1), U, "BrokerSilent", "kafka-1"),
     Finding("ZooKeeperRules", "a broker of the batch that runs and does not answer", silent("views", 0), U,
             "BrokerSilent", "kafka-0"),
-    Finding("PlainBroker", "a broker that kept the flag", lambda p: spoil_each(p, "answers", lambda _: answer("B"), 0), W,
+    Finding("PlainBroker", "a broker that kept the flag",
+            lambda p: spoil_each(p, "answers", lambda _: answer(NodeMode.MIGRATION), 0), W,
             "WrongMode", "kafka-0"),
     Finding("PlainBroker", "a broker that does not answer", silent("answers", 0), W, "BrokerSilent", "kafka-0"),
     Finding("PlainBroker", "a broker that is not registered", zookeeper(brokers={1: {}, 2: {}}), W,
@@ -957,19 +967,20 @@ def outcome(name: str, picture: Picture) -> Outcome:
     return GATES[name].check(picture).outcome
 
 
-def test_whoever_is_back_in_mode_a_has_no_marker():
+def test_whoever_is_back_in_mode_zookeeper_has_no_marker():
     assert outcome("StartedByItsEdits", given_back()) is Outcome.PASS
 
 
 def test_the_edits_of_every_broker_of_a_batch_are_asked_for():
-    two = started(moment("EnableMigration", "BBA", "PPP", ("kafka-0", "kafka-1"), PRE))
+    two = started(moment("EnableMigration", (NodeMode.MIGRATION, NodeMode.MIGRATION, NodeMode.ZOOKEEPER),
+                         NodeMode.MIGRATION_CONTROLLER, ("kafka-0", "kafka-1"), PRE))
     assert outcome("StartedByItsEdits", two) is Outcome.PASS
     verdict = GATES["StartedByItsEdits"].check(with_fact(two, "markers", {**two.facts.markers, 1: Known("", NOW)}))
     assert (verdict.reason, verdict.subject) == ("DoorNotPassed", "kafka-1")
 
 
 def test_edits_of_another_mode_have_another_marker():
-    """A broker that still runs with the edits of mode B is not in mode C, whatever else it answers."""
+    """A broker that still runs with the edits of Migration is not in KRaft, whatever else it answers."""
     of_b = edits.marker_of(value(started(to_b()).facts.kubernetes).node_files["kafka"]["kafka-0"])
     verdict = GATES["StartedByItsEdits"].check(shown(of_b)(started(to_c())))
     assert (verdict.reason, verdict.observed) == ("StartedByOtherEdits", of_b)
@@ -997,12 +1008,14 @@ def test_a_restart_is_safe_when_the_batch_itself_is_out_of_sync():
 
 
 def test_a_whole_batch_is_taken_away_at_once_when_a_restart_is_judged():
-    two = moment("EnableMigration", "BBA", "PPP", ("kafka-0", "kafka-1"), PRE)
+    two = moment("EnableMigration", (NodeMode.MIGRATION, NodeMode.MIGRATION, NodeMode.ZOOKEEPER),
+                 NodeMode.MIGRATION_CONTROLLER, ("kafka-0", "kafka-1"), PRE)
     assert GATES["RestartIsSafe"].check(two).reason == "WouldLoseInSyncReplicas"
 
 
 def test_an_accepted_topic_may_lose_its_minimum():
-    accepted = moment("EnableMigration", "BAA", "PPP", ("kafka-0",), PRE, gates={"acceptedTopics": ["orders"]})
+    accepted = moment("EnableMigration", (NodeMode.MIGRATION, NodeMode.ZOOKEEPER), NodeMode.MIGRATION_CONTROLLER,
+                      ("kafka-0",), PRE, gates={"acceptedTopics": ["orders"]})
     assert outcome("RestartIsSafe", partition(1, isr=(0, 1))(accepted)) is Outcome.PASS
 
 
@@ -1012,7 +1025,7 @@ def test_a_partition_on_other_brokers_does_not_hold_a_restart_back():
     assert outcome("RestartIsSafe", shrunk) is Outcome.PASS
 
 
-def test_a_broker_in_mode_c_must_have_left_zookeeper():
+def test_a_broker_in_mode_kraft_must_have_left_zookeeper():
     assert outcome("MovedBroker", to_c()) is Outcome.PASS
     stays = zookeeper(brokers={0: {}, 1: {}, 2: {}})(to_c())
     assert GATES["MovedBroker"].check(stays).reason == "ZooKeeperRegistration"
@@ -1030,7 +1043,8 @@ def test_the_watchdog_waits_longer_for_a_larger_cluster():
 
 
 def test_dual_write_wants_at_least_five_samples_and_the_quorum_its_time():
-    picture = moment("DualWrite", "BBB", "PPP", (), ACTIVE, gates={"stableSamples": 1, "quorumStableSeconds": 17})
+    picture = moment("DualWrite", NodeMode.MIGRATION, NodeMode.MIGRATION_CONTROLLER, (), ACTIVE,
+                     gates={"stableSamples": 1, "quorumStableSeconds": 17})
     assert GATES["DualWrite"].samples(picture) == 5
     assert GATES["QuorumUp"].hold(picture) == 17.0
 
@@ -1088,7 +1102,8 @@ def test_the_largest_limit_of_a_standstill_is_still_one():
     for ago in range(longest + 600, -1, -2):
         keep(kept, sweep(ago, 90, 99), span(longest))
     assert len(kept) < 2 * MOST
-    patient = moment("EnableMigration", "BAA", "PPP", ("kafka-0",), PRE, gates={
+    patient = moment("EnableMigration", (NodeMode.MIGRATION, NodeMode.ZOOKEEPER), NodeMode.MIGRATION_CONTROLLER,
+                     ("kafka-0",), PRE, gates={
         "groups": [{"name": "orders", "maxStallSeconds": longest}]})
     assert GATES["GroupsHealthy"].check(samples(*kept)(patient)).reason == "GroupStalled"
     kept.append(sweep(0, 91, 99))
@@ -1097,7 +1112,8 @@ def test_the_largest_limit_of_a_standstill_is_still_one():
 
 def test_the_largest_limit_of_lag_is_still_one():
     most = largest("max_lag", GroupHealth)
-    patient = moment("EnableMigration", "BAA", "PPP", ("kafka-0",), PRE, gates={
+    patient = moment("EnableMigration", (NodeMode.MIGRATION, NodeMode.ZOOKEEPER), NodeMode.MIGRATION_CONTROLLER,
+                     ("kafka-0",), PRE, gates={
         "groups": [{"name": "orders", "maxLag": most}]})
     assert GATES["GroupsHealthy"].check(samples(sweep(0, 0, most + 1))(patient)).reason == "GroupLag"
 
@@ -1116,7 +1132,8 @@ def test_without_named_groups_there_is_nothing_to_watch():
 
 
 def test_what_kraft_never_accepted_cannot_be_missing_in_zookeeper():
-    unclaimed = moment("EnableMigration", "BBA", "PPP", (), PRE)
+    unclaimed = moment("EnableMigration", (NodeMode.MIGRATION, NodeMode.MIGRATION, NodeMode.ZOOKEEPER),
+                       NodeMode.MIGRATION_CONTROLLER, (), PRE)
     assert outcome("WrittenBack", with_log_unknown(unclaimed)) is Outcome.PASS
     assert outcome("WrittenBack", with_log_unknown(migration_node(offset=-1)(dual_write()))) is Outcome.PASS
     stale = migration_node(offset=9_999)(log(migration_state=PRE)(dual_write()))
@@ -1129,7 +1146,9 @@ def test_controllers_that_died_for_good_do_not_lock_the_way_back():
 
 def test_partitions_that_kraft_never_changed_cannot_be_behind():
     unread = versions(None)
-    assert outcome("PartitionVersions", unread(moment("EnableMigration", "BBA", "PPP", (), PRE))) is Outcome.PASS
+    one_left = moment("EnableMigration", (NodeMode.MIGRATION, NodeMode.MIGRATION, NodeMode.ZOOKEEPER),
+                      NodeMode.MIGRATION_CONTROLLER, (), PRE)
+    assert outcome("PartitionVersions", unread(one_left)) is Outcome.PASS
     assert outcome("PartitionVersions", unread(migration_node(offset=-1)(dual_write()))) is Outcome.PASS
     stale = migration_node(offset=9_999)(log(migration_state=PRE)(dual_write()))
     assert outcome("PartitionVersions", unread(stale)) is Outcome.PASS
@@ -1238,7 +1257,7 @@ def test_move_brokers_is_entered_and_watched_by_the_gate_and_its_way_back_is_not
 def reverted(strategy: bool, marks: Mapping[str, str] | None = None) -> Verdict:
     """Mount (and strategy) put back at NOW by Argo CD's manager; kubectl wrote them once, and we did afterwards."""
     parts = frozenset({"mounts", *(["strategy"] if strategy else [])})
-    picture = hybrid(moment("MoveBrokers", "CBB", "PPP"))
+    picture = hybrid(moment("MoveBrokers", (NodeMode.KRAFT, NodeMode.MIGRATION), NodeMode.MIGRATION_CONTROLLER))
     if strategy:
         picture = spoil_workload(picture, update_strategy={"type": "RollingUpdate"})
     picture = spoil_workload(picture, marks=marks or {}, managers=(
@@ -1267,7 +1286,8 @@ def test_a_revert_of_the_strategy_says_that_kubernetes_may_restart_brokers():
 
 
 def test_a_revert_by_nobody_known_is_told_all_the_same():
-    found = workloads.check_template_is_ours(hybrid(moment("MoveBrokers", "CBB", "PPP")))
+    found = workloads.check_template_is_ours(
+        hybrid(moment("MoveBrokers", (NodeMode.KRAFT, NodeMode.MIGRATION), NodeMode.MIGRATION_CONTROLLER)))
     assert found.message.startswith("somebody changed mounts of StatefulSet kafka back")
 
 
@@ -1305,19 +1325,20 @@ def test_the_controller_that_is_to_restart_for_a_difference_is_named() -> None:
 
 def test_of_several_controllers_the_one_in_trouble_is_told_and_the_others_are_counted() -> None:
     late = coming_up("kafka-controller-0", "kafka-controller-1")(in_trouble("kafka-controller-2")(moment(
-        "ProvisionControllers", "AAA", "PPP", state=PRE)))
+        "ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, state=PRE)))
     told = check_quorum_up(late)
     assert told.message.startswith("pod kafka-controller-2 ")
     assert told.unblocks == "kubectl --namespace kafka logs kafka-controller-2 says more"
     early = check_quorum_up(coming_up("kafka-controller-0", "kafka-controller-1")(moment(
-        "ProvisionControllers", "AAA", "PPP", state=PRE)))
+        "ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, state=PRE)))
     assert early.message == (f"pod kafka-controller-0 runs its init container wait since {utc(NOW - 5)}; 1 more does not"
                              " come up")
 
 
 def test_a_voter_is_judged_by_when_the_leader_was_asked():
     """With ZooKeeper gone a pass takes 5 s: every other one found each voter silent, and the gate never held for 10 s."""
-    fetched = voter(3002, last_fetch_ms=int((NOW - 1) * 1000))(moment("ReleaseZooKeeper", "CCC", "FFF", (), POST))
+    released = moment("ReleaseZooKeeper", NodeMode.KRAFT, NodeMode.KRAFT_CONTROLLER, (), POST)
+    fetched = voter(3002, last_fetch_ms=int((NOW - 1) * 1000))(released)
     slow = replace(fetched, now=NOW + 5)
     assert check_quorum_up(slow).outcome is Outcome.PASS
     later = replace(slow, facts=replace(slow.facts, quorum=Known(value(slow.facts.quorum), NOW + 3)))
@@ -1327,7 +1348,7 @@ def test_a_voter_is_judged_by_when_the_leader_was_asked():
 
 def test_of_a_voter_that_is_behind_since_its_pod_is_down_the_pod_is_told() -> None:
     def behind(change: Callable[[Picture], Picture]) -> Verdict:
-        picture = moment("ProvisionControllers", "AAA", "PPP", state=PRE)
+        picture = moment("ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, state=PRE)
         seen = picture.facts.quorum, picture.facts.log
         picture = with_fact(with_fact(change(picture), "quorum", seen[0]), "log", seen[1])
         return check_quorum_up(voter(3001, last_fetch_ms=int((NOW - 60) * 1000))(picture))
@@ -1343,7 +1364,8 @@ def test_of_a_voter_that_is_behind_since_its_pod_is_down_the_pod_is_told() -> No
 
 
 def test_below_3_7_controllers_do_not_register_and_say_themselves_that_they_are_ready() -> None:
-    old = spoil(moment("ProvisionControllers", "AAA", "PPP", state=PRE), "log", metadata_version=14, controllers={})
+    old = spoil(moment("ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, state=PRE), "log",
+                metadata_version=14, controllers={})
     assert check_controllers_ready(old).outcome is Outcome.PASS
     flagless = spoil_each(old, "answers", lambda told: replace(told, zk_migration_ready=False))
     assert check_controllers_ready(flagless).reason == "ControllerNotReady"
@@ -1351,7 +1373,8 @@ def test_below_3_7_controllers_do_not_register_and_say_themselves_that_they_are_
 
 
 def test_who_put_the_image_of_before_the_upgrade_back_is_named() -> None:
-    ours = moment("MoveBrokers", "CBB", "PPP", state=MigrationState.MIGRATION)
+    ours = moment("MoveBrokers", (NodeMode.KRAFT, NodeMode.MIGRATION), NodeMode.MIGRATION_CONTROLLER,
+                  state=MigrationState.MIGRATION)
     original = dict(value(ours.facts.kubernetes).originals["kafka"] or {})
     upgraded = spoil(ours, "kubernetes", originals={"kafka": original | {
         "brokers": original["brokers"] | {"image": "kafka:3.9", "version": "3.8-IV0"}}})

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from switchover.api.controllers import ControllerListener
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes, names
 from switchover.cluster.controllers import listener, manifests
 from switchover.cluster.controllers.listener import Unusable
@@ -36,7 +37,7 @@ def moving(protocol: str) -> Picture:
     """Brokers are about to be moved, beside controllers with such a listener."""
     spec = spec_of(controllers={"storage": {"size": "1Gi"}, "listener": {
         "securityProtocol": protocol, "credentialsRef": {"name": "keys"}}})
-    return replace(moment("EnableMigration", "AAA", "PPP"), spec=spec)
+    return replace(moment("EnableMigration", Mode.ZOOKEEPER, Mode.MIGRATION_CONTROLLER), spec=spec)
 
 
 def test_nodes_know_each_other_by_their_certificates():
@@ -106,7 +107,7 @@ BROKERS = brokers.find(stateful_set()["spec"]["template"], spec_of().brokers[0],
 
 def given_by(mode: str, voters: Voters) -> dict[str, str]:
     """What a node is started with, made of the brokers' own file."""
-    directives = edits.broker(mode, 1, voters, BROKERS) if mode in "BC" else edits.controller(
+    directives = edits.broker(mode, 1, voters, BROKERS) if mode in (Mode.MIGRATION, Mode.KRAFT) else edits.controller(
         mode, 3000, voters, BROKERS, CLUSTER_ID, "/data")
     return edits.applied(directives, OWN)
 
@@ -116,7 +117,7 @@ def secured(protocol: str, credentials: dict[str, str]) -> Voters:
     return Voters({3000: Address("c", 9093)}, modes.ControllerListener("CONTROLLER", 9093, protocol, settings))
 
 
-@pytest.mark.parametrize("mode", "BCPF")
+@pytest.mark.parametrize("mode", [Mode.MIGRATION, Mode.KRAFT, *modes.RUNNING_CONTROLLERS])
 def test_stores_for_all_listeners_become_stores_of_each(mode):
     """Kafka refuses the controllers' PEM beside a store of files that stands for every listener."""
     voters = secured("SSL", TLS)
@@ -134,7 +135,7 @@ def test_stores_for_all_listeners_become_stores_of_each(mode):
 
 @pytest.mark.parametrize("voters", [secured("SASL_PLAINTEXT", PLAIN), secured("PLAINTEXT", {})], ids=["PLAIN", "PLAINTEXT"])
 def test_stores_stay_where_the_controllers_have_none(voters):
-    for mode in "BC":
+    for mode in (Mode.MIGRATION, Mode.KRAFT):
         assert given_by(mode, voters).items() >= {
             key: value for key, value in OWN.items() if key.startswith("ssl.")}.items()
 
@@ -153,7 +154,7 @@ def judged(credentials: dict[str, str] | str, written: dict[str, str], protocol:
     picture = moving(protocol)
     voters = manifests.voters(picture.spec, "kafka", written)
     files = {"kafka": {}, "kafka-controller": {
-        pod: edits.written(edits.controller("P", node_id, voters, BROKERS, CLUSTER_ID, "/data"))
+        pod: edits.written(edits.controller(Mode.MIGRATION_CONTROLLER, node_id, voters, BROKERS, CLUSTER_ID, "/data"))
         for pod, node_id in names.controller_pods(picture.spec).items()}}
     return check_listener_credentials(spoil(picture, "kubernetes", listener_credentials=credentials, node_files=files))
 
@@ -175,7 +176,7 @@ def test_a_secret_that_is_gone_or_broken_moves_no_node(gone):
 
 
 def test_a_plain_listener_needs_no_secret():
-    assert check_listener_credentials(moment("EnableMigration", "AAA", "PPP")).outcome == "Pass"
+    assert check_listener_credentials(moment("EnableMigration", Mode.ZOOKEEPER, Mode.MIGRATION_CONTROLLER)).outcome == "Pass"
     assert spec_of().controllers.listener.credentials_ref is None
 
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchover.api.kafka_migration import BrokerSet
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes
 from switchover.cluster.door import brokers, edits
 from switchover.cluster.door.brokers import Brokers
@@ -35,6 +36,7 @@ VOTERS = {"demo": PLAIN, "nasty": TLS}
 CLUSTER_ID = "-clusterOnPaperAAAAAAA"
 LOG_DIR = "/var/lib/kafka/kraft-controller"
 BROKER_ID, CONTROLLER_ID = 1, 3001
+WITH_QUORUM = (Mode.MIGRATION, Mode.KRAFT, *modes.RUNNING_CONTROLLERS)
 QUORUM = ("controller.quorum.voters", "controller.listener.names", "listener.security.protocol.map")
 
 
@@ -44,7 +46,7 @@ def found_of(properties: Mapping[str, str]) -> Brokers:
 
 
 def directives(properties: Mapping[str, str], mode: str, voters: Voters) -> tuple[str, ...]:
-    if mode in "AURBC":
+    if mode in modes.BROKERS:
         return edits.broker(mode, BROKER_ID, voters, found_of(properties))
     return edits.controller(mode, CONTROLLER_ID, voters, found_of(properties), CLUSTER_ID, LOG_DIR)
 
@@ -60,14 +62,14 @@ def of(name: str, mode: str) -> dict[str, str]:
 each_file = pytest.mark.parametrize("name", GIVEN)
 
 
-@pytest.mark.parametrize("mode", "ARBCPF")
+@pytest.mark.parametrize("mode", [Mode.ZOOKEEPER, Mode.ZOOKEEPER_RAISED, *WITH_QUORUM])
 def test_the_edits_of_the_demo_are_as_they_were_approved(mode):
     """Of brokers whose protocol version is too old."""
     text = "".join(f"{line}\n" for line in directives(pictures.given("3.5"), mode, PLAIN))
     assert text == (GOLDEN / "demo" / f"{mode}.edits").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("mode", "BCPF")
+@pytest.mark.parametrize("mode", WITH_QUORUM)
 def test_what_comes_of_a_nasty_file_is_as_it_was_approved(mode):
     text = "".join(f"{key}={value.encode('unicode_escape').decode()}\n" for key, value in sorted(of("nasty", mode).items()))
     assert text == (GOLDEN / "nasty" / f"{mode}.properties").read_text(encoding="utf-8")
@@ -77,24 +79,24 @@ def test_what_comes_of_a_nasty_file_is_as_it_was_approved(mode):
 
 
 @each_file
-def test_mode_a_changes_nothing(name):
-    assert directives(GIVEN[name], "A", VOTERS[name]) == ("mode A",)
-    assert of(name, "A") == GIVEN[name]
+def test_mode_zookeeper_changes_nothing(name):
+    assert directives(GIVEN[name], Mode.ZOOKEEPER, VOTERS[name]) == ("mode A",)
+    assert of(name, Mode.ZOOKEEPER) == GIVEN[name]
 
 
 def test_before_there_are_controllers_only_the_modes_without_them_can_be_told():
     old = found_of({modes.PROTOCOL_VERSION: "3.5"})
-    assert edits.broker("A", 1, None, old) == ("mode A",)
-    assert edits.broker("R", 1, None, old) == ("mode R", f"set {modes.PROTOCOL_VERSION}=3.9")
-    for mode in "BC":
+    assert edits.broker(Mode.ZOOKEEPER, 1, None, old) == ("mode A",)
+    assert edits.broker(Mode.ZOOKEEPER_RAISED, 1, None, old) == ("mode R", f"set {modes.PROTOCOL_VERSION}=3.9")
+    for mode in (Mode.MIGRATION, Mode.KRAFT):
         with pytest.raises(ValueError, match=f"a broker has no mode '{mode}'"):
             edits.broker(mode, 1, None, old)
 
 
-def test_mode_b_adds_and_takes_nothing_away():
+def test_mode_migration_adds_and_takes_nothing_away():
     ours = {modes.MIGRATION_FLAG, *QUORUM}
     for name, before in GIVEN.items():
-        after = applied(before, "B")
+        after = applied(before, Mode.MIGRATION)
         assert {key: item for key, item in after.items() if key not in ours} == {
             key: item for key, item in before.items() if key not in ours}, name
         assert after[modes.MIGRATION_FLAG] == "true"
@@ -102,13 +104,13 @@ def test_mode_b_adds_and_takes_nothing_away():
 
 @each_file
 def test_a_broker_on_kraft_has_its_id_under_its_new_name(name):
-    keys = of(name, "C")
+    keys = of(name, Mode.KRAFT)
     assert (keys["process.roles"], keys["node.id"]) == ("broker", str(BROKER_ID))
     assert keys.get("listeners") == GIVEN[name].get("listeners")
 
 
 @each_file
-@pytest.mark.parametrize("mode", "CF")
+@pytest.mark.parametrize("mode", [Mode.KRAFT, Mode.KRAFT_CONTROLLER])
 def test_nothing_of_zookeeper_is_left_at_the_end(name, mode):
     keys = of(name, mode)
     assert [key for key in keys if "zookeeper" in key or key in ("broker.id", "inter.broker.protocol.version")] == []
@@ -118,7 +120,7 @@ def test_nothing_of_zookeeper_is_left_at_the_end(name, mode):
 
 
 @each_file
-@pytest.mark.parametrize("mode", "PF")
+@pytest.mark.parametrize("mode", modes.RUNNING_CONTROLLERS)
 def test_controllers_own_their_listener_their_volume_and_no_rack(name, mode):
     keys = of(name, mode)
     assert keys["listeners"] == "CONTROLLER://:9093"
@@ -128,15 +130,16 @@ def test_controllers_own_their_listener_their_volume_and_no_rack(name, mode):
     assert keys["process.roles"] == "controller"
 
 
-@pytest.mark.parametrize("mode", "PF")
+@pytest.mark.parametrize("mode", modes.RUNNING_CONTROLLERS)
 def test_controllers_are_formatted_for_this_cluster_and_wait_for_one_another(mode):
     lines = directives(GIVEN["demo"], mode, PLAIN)
     hosts = " ".join(f"kafka-controller-{number}.kafka-controller.kafka.svc" for number in range(3))
-    assert lines[:3] == (f"mode {mode}", f"format {CLUSTER_ID} 3.9 {LOG_DIR}", f"names {hosts}")
+    letter = {Mode.MIGRATION_CONTROLLER: "P", Mode.KRAFT_CONTROLLER: "F"}[mode]
+    assert lines[:3] == (f"mode {letter}", f"format {CLUSTER_ID} 3.9 {LOG_DIR}", f"names {hosts}")
     assert directives({modes.PROTOCOL_VERSION: "3.7-IV4"}, mode, PLAIN)[1] == f"format {CLUSTER_ID} 3.7 {LOG_DIR}"
 
 
-@pytest.mark.parametrize("mode", "PF")
+@pytest.mark.parametrize("mode", modes.RUNNING_CONTROLLERS)
 def test_what_the_controllers_decide_in_kraft_stays_the_users_choice(mode):
     """Preferred leaders, replication and minima are their business (ControllerServer); and who has it on the command line
     has it there (public-cases.md BH-25)."""
@@ -147,7 +150,7 @@ def test_what_the_controllers_decide_in_kraft_stays_the_users_choice(mode):
 
 @each_file
 def test_a_migrating_controller_reaches_zookeeper_and_the_brokers_as_they_do(name):
-    before, keys = GIVEN[name], of(name, "P")
+    before, keys = GIVEN[name], of(name, Mode.MIGRATION_CONTROLLER)
     for key in ("zookeeper.connect", "password.encoder.secret"):
         assert keys.get(key) == before.get(key)
     assert keys["inter.broker.listener.name"] == before.get(
@@ -157,7 +160,7 @@ def test_a_migrating_controller_reaches_zookeeper_and_the_brokers_as_they_do(nam
 
 
 def test_without_a_word_of_it_brokers_speak_plaintext_to_one_another():
-    assert applied({}, "P")["inter.broker.listener.name"] == "PLAINTEXT"
+    assert applied({}, Mode.MIGRATION_CONTROLLER)["inter.broker.listener.name"] == "PLAINTEXT"
 
 
 def test_a_stopped_controller_has_no_edits():
@@ -169,7 +172,7 @@ def test_a_stopped_controller_has_no_edits():
 
 @each_file
 def test_every_node_knows_the_controllers_the_same_way(name):
-    told = [{key: of(name, mode)[key] for key in QUORUM} for mode in "BCPF"]
+    told = [{key: of(name, mode)[key] for key in QUORUM} for mode in WITH_QUORUM]
     assert told == [told[0]] * 4
     assert told[0]["controller.quorum.voters"] == (
         "3000@kafka-controller-0.kafka-controller.kafka.svc:9093,"
@@ -179,7 +182,7 @@ def test_every_node_knows_the_controllers_the_same_way(name):
     assert listeners.count("CONTROLLER") == 1
 
 
-@pytest.mark.parametrize("mode", "CPF")
+@pytest.mark.parametrize("mode", [Mode.KRAFT, *modes.RUNNING_CONTROLLERS])
 def test_the_authorizer_follows_into_kraft_and_another_one_stays(mode):
     name = "authorizer.class.name"
     for theirs in (modes.ACL_AUTHORIZER, f" {modes.ACL_AUTHORIZER} "):
@@ -189,25 +192,25 @@ def test_the_authorizer_follows_into_kraft_and_another_one_stays(mode):
     assert name not in applied({"a": "b"}, mode)
 
 
-@pytest.mark.parametrize("mode", "RB")
+@pytest.mark.parametrize("mode", [Mode.ZOOKEEPER_RAISED, Mode.MIGRATION])
 def test_on_zookeeper_the_authorizer_stays(mode):
     assert of("nasty", mode)["authorizer.class.name"] == modes.ACL_AUTHORIZER
 
 
 @pytest.mark.parametrize("listed", [{}, {"listener.security.protocol.map": ""}])
 def test_without_a_protocol_map_kafkas_own_is_written_out(listed):
-    keys = applied({"zookeeper.connect": "z:2181", **listed}, "B")
+    keys = applied({"zookeeper.connect": "z:2181", **listed}, Mode.MIGRATION)
     assert keys["listener.security.protocol.map"] == f"{modes.DEFAULT_PROTOCOL_MAP},CONTROLLER:PLAINTEXT"
 
 
-@pytest.mark.parametrize("mode", "BCPF")
+@pytest.mark.parametrize("mode", WITH_QUORUM)
 def test_settings_of_the_controllers_listener_reach_every_node(mode):
     keys = applied({}, mode, TLS)
     assert keys["listener.security.protocol.map"].endswith(",CONTROLLER:SSL")
     assert TLS.listener.settings.items() <= keys.items()
 
 
-@pytest.mark.parametrize("mode", "BCPF")
+@pytest.mark.parametrize("mode", WITH_QUORUM)
 def test_stores_for_all_listeners_move_to_those_that_use_them_and_not_to_the_controllers(mode):
     before = {"listener.security.protocol.map": "A:SSL,B:PLAINTEXT,C:SASL_SSL,CONTROLLER:SSL", "ssl.keystore.location": "/k",
               "ssl.keystore.password": "p", "listener.name.c.ssl.keystore.location": "/own", "ssl.client.auth": "required"}
@@ -226,10 +229,10 @@ def test_voters_are_written_in_the_order_of_their_ids():
 
 
 def test_a_node_has_no_mode_of_the_other_kind():
-    for mode in ("P", "F", "Stopped", ""):
+    for mode in (Mode.MIGRATION_CONTROLLER, Mode.KRAFT_CONTROLLER, Mode.STOPPED, ""):
         with pytest.raises(ValueError, match=f"a broker has no mode '{mode}'"):
             edits.broker(mode, 1, PLAIN, found_of({}))
-    for mode in ("A", "R", "B", "C", "Stopped"):
+    for mode in (Mode.ZOOKEEPER, Mode.ZOOKEEPER_RAISED, Mode.MIGRATION, Mode.KRAFT, Mode.STOPPED):
         with pytest.raises(ValueError, match=f"a controller has no mode '{mode}'"):
             edits.controller(mode, 1, PLAIN, found_of({}), CLUSTER_ID, LOG_DIR)
 
@@ -238,7 +241,7 @@ def test_a_node_has_no_mode_of_the_other_kind():
 def test_a_setting_is_one_line_of_ascii_whatever_it_holds(text):
     """As Kafka's own files are: in which encoding a byte beyond is read depends on who reads it."""
     voters = Voters(PLAIN.addresses, ControllerListener("CONTROLLER", 9093, "SASL_PLAINTEXT", {"x": text}))
-    lines = edits.broker("B", 1, voters, found_of({}))
+    lines = edits.broker(Mode.MIGRATION, 1, voters, found_of({}))
     assert all(line.isascii() and len(line.splitlines()) == 1 for line in lines)
     assert edits.applied(lines, {})["x"] == edits.settings_of("\n".join(lines))["x"] == text
 
@@ -258,12 +261,12 @@ at_leisure = settings(deadline=None)               # the machine may be busy wit
 
 @at_leisure
 @given(PROPERTIES)
-def test_whatever_the_properties_mode_a_has_them(properties):
-    assert applied(properties, "A") == properties
+def test_whatever_the_properties_mode_zookeeper_has_them(properties):
+    assert applied(properties, Mode.ZOOKEEPER) == properties
 
 
 @at_leisure
-@given(PROPERTIES, st.sampled_from("RBCPF"), st.sampled_from([PLAIN, TLS]))
+@given(PROPERTIES, st.sampled_from((Mode.ZOOKEEPER_RAISED, *WITH_QUORUM)), st.sampled_from([PLAIN, TLS]))
 def test_whatever_the_properties_edits_twice_are_edits_once(properties, mode, voters):
     lines = directives(properties, mode, voters)
     once = edits.applied(lines, properties)
@@ -271,7 +274,7 @@ def test_whatever_the_properties_edits_twice_are_edits_once(properties, mode, vo
 
 
 @at_leisure
-@given(PROPERTIES, st.sampled_from("RBCPF"), st.sampled_from([PLAIN, TLS]))
+@given(PROPERTIES, st.sampled_from((Mode.ZOOKEEPER_RAISED, *WITH_QUORUM)), st.sampled_from([PLAIN, TLS]))
 def test_whatever_the_properties_those_that_a_mode_does_not_touch_stay(properties, mode, voters):
     after = applied(properties, mode, voters)
     for key in ("num.io.threads", "min.insync.replicas", "x.y"):
@@ -282,8 +285,8 @@ def test_whatever_the_properties_those_that_a_mode_does_not_touch_stay(propertie
 @given(PROPERTIES, st.sampled_from([PLAIN, TLS]))
 def test_whatever_the_properties_b_comes_from_a_and_c_from_b_alike(properties, voters):
     """A broker on KRaft has the same whether it comes from the user's own or from what was between."""
-    lines = directives(properties, "C", voters)
-    assert edits.applied(lines, applied(properties, "B", voters)) == edits.applied(lines, properties)
+    lines = directives(properties, Mode.KRAFT, voters)
+    assert edits.applied(lines, applied(properties, Mode.MIGRATION, voters)) == edits.applied(lines, properties)
 
 
 # --- the protocol version -----------------------------------------------------------------------------------------------
@@ -296,18 +299,18 @@ def with_version(version: str) -> dict[str, str]:
 @pytest.mark.parametrize("version", ["2.8", "3.5", "3.5-IV2", "3.5.1", " 3.0-IV1 ", "0.10.0"])
 def test_a_version_too_old_is_raised_in_r_and_b_and_nowhere_else(version):
     before = with_version(version)
-    assert applied(before, "A") == before
-    assert applied(before, "R") == before | {modes.PROTOCOL_VERSION: "3.9"}
-    assert applied(before, "B") == of("demo", "B"), "as if it had always been the raised one"
-    for mode in "CPF":
+    assert applied(before, Mode.ZOOKEEPER) == before
+    assert applied(before, Mode.ZOOKEEPER_RAISED) == before | {modes.PROTOCOL_VERSION: "3.9"}
+    assert applied(before, Mode.MIGRATION) == of("demo", Mode.MIGRATION), "as if it had always been the raised one"
+    for mode in (Mode.KRAFT, *modes.RUNNING_CONTROLLERS):
         assert modes.PROTOCOL_VERSION not in applied(before, mode)
 
 
 @pytest.mark.parametrize("version", ["3.6", "3.6-IV2", "3.7.2", "3.8", "3.9", "3.9-IV0"])
 def test_a_version_that_will_do_stays_what_it_is(version):
     before = with_version(version)
-    assert applied(before, "R") == before
-    assert applied(before, "B")[modes.PROTOCOL_VERSION] == version
+    assert applied(before, Mode.ZOOKEEPER_RAISED) == before
+    assert applied(before, Mode.MIGRATION)[modes.PROTOCOL_VERSION] == version
 
 
 # --- brokers that are upgraded first --------------------------------------------------------------------------------------
@@ -321,17 +324,17 @@ def upgraded_edits(mode: str, version: str) -> tuple[str, ...]:
 
 def test_an_upgraded_broker_keeps_its_protocol_version_until_it_is_raised_or_on_kraft():
     held, raised = (f"set {modes.PROTOCOL_VERSION}={version}" for version in ("3.8-IV0", "3.9"))
-    assert upgraded_edits("A", "3.8-IV0") == ("mode A",)
-    assert upgraded_edits("U", "3.8-IV0") == ("mode U", held)
-    assert held in upgraded_edits("B", "3.8-IV0")
-    assert f"drop {modes.PROTOCOL_VERSION}" in upgraded_edits("C", "3.8-IV0")
-    assert upgraded_edits("U", "3.4-IV0") == ("mode U", f"set {modes.PROTOCOL_VERSION}=3.4-IV0")
-    assert upgraded_edits("R", "3.4-IV0") == ("mode R", raised)
-    assert raised in upgraded_edits("B", "3.4-IV0")
+    assert upgraded_edits(Mode.ZOOKEEPER, "3.8-IV0") == ("mode A",)
+    assert upgraded_edits(Mode.ZOOKEEPER_PINNED, "3.8-IV0") == ("mode U", held)
+    assert held in upgraded_edits(Mode.MIGRATION, "3.8-IV0")
+    assert f"drop {modes.PROTOCOL_VERSION}" in upgraded_edits(Mode.KRAFT, "3.8-IV0")
+    assert upgraded_edits(Mode.ZOOKEEPER_PINNED, "3.4-IV0") == ("mode U", f"set {modes.PROTOCOL_VERSION}=3.4-IV0")
+    assert upgraded_edits(Mode.ZOOKEEPER_RAISED, "3.4-IV0") == ("mode R", raised)
+    assert raised in upgraded_edits(Mode.MIGRATION, "3.4-IV0")
 
 
 def test_a_broker_of_the_right_release_keeps_whatever_its_configuration_says():
-    found = directives({modes.PROTOCOL_VERSION: "3.8-IV0"}, "B", PLAIN)
+    found = directives({modes.PROTOCOL_VERSION: "3.8-IV0"}, Mode.MIGRATION, PLAIN)
     assert not [each for each in found if modes.PROTOCOL_VERSION in each]
 
 

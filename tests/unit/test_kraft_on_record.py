@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.door import edits, mount
 from switchover.cluster.gates.on_record import (
@@ -42,16 +43,17 @@ from unit.small_plan import BACKWARD, FORWARD, intent
 PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 
 NAMES = {PRE: "PRE", ACTIVE: "MIGRATION", POST: "POST"}
-BROKERS_IN = {"Rehearse": "AAA", "UpgradeBrokers": "AAA", "RaiseProtocolVersion": "AAA", "ProvisionControllers": "AAA",
-              "EnableMigration": "BAA", "CopyMetadata": "BBB", "DualWrite": "BBB",
-              "MoveBrokers": "CBB", "Soak": "CCC", "Finalize": "CCC", "HandOver": "CCC",
-              "ReleaseZooKeeper": "CCC"}
+BROKERS_IN = {
+    **dict.fromkeys(("Rehearse", "UpgradeBrokers", "RaiseProtocolVersion", "ProvisionControllers"), Mode.ZOOKEEPER),
+    "EnableMigration": (Mode.MIGRATION, Mode.ZOOKEEPER), "CopyMetadata": Mode.MIGRATION, "DualWrite": Mode.MIGRATION,
+    "MoveBrokers": (Mode.KRAFT, Mode.MIGRATION),
+    **dict.fromkeys(("Soak", "Finalize", "HandOver", "ReleaseZooKeeper"), Mode.KRAFT)}
 AT_THE_END = ("HandOver", "ReleaseZooKeeper")
 
 
 def at(step: str, state: MigrationState | None = None, opened: float | None = NOW - 60) -> Picture:
     """A healthy moment of a step, with the metadata log in this state."""
-    healthy = moment(step, BROKERS_IN[step], "FFF" if step in AT_THE_END else "PPP", (),
+    healthy = moment(step, BROKERS_IN[step], Mode.KRAFT_CONTROLLER if step in AT_THE_END else Mode.MIGRATION_CONTROLLER, (),
                      POST if step in AT_THE_END else ACTIVE, opened=opened)
     return spoil(healthy, "log", migration_state=state or BELIEVED.get(step, {PRE}).copy().pop())
 
@@ -147,7 +149,7 @@ def assigned(picture: Picture, name: str, mode: str) -> Picture:
     return picture.at(replace(picture.position, nodes=nodes))
 
 
-@pytest.mark.parametrize("mode", ["A", "U", "R", "B", "C", "P", "F", "Stopped", ""])
+@pytest.mark.parametrize("mode", list(Mode))
 @pytest.mark.parametrize("name", ["kafka-1", "kafka-controller-1"])
 @pytest.mark.parametrize("step", MODES)
 def test_no_node_is_assigned_a_mode_to_which_its_step_brings_none(step, name, mode):
@@ -166,7 +168,7 @@ def test_a_record_without_brokers_stops_no_controllers():
 
 def test_brokers_that_the_record_has_on_kraft_and_are_not_keep_the_next_batch_from_its_files():
     """The files of all brokers are written with a batch: a crash would bring such a one back on KRaft, without a gate."""
-    picture = assigned(moment("MoveBrokers", "BBB", "PPP", (), ACTIVE), "kafka-0", "C")
+    picture = assigned(moment("MoveBrokers", Mode.MIGRATION, Mode.MIGRATION_CONTROLLER, (), ACTIVE), "kafka-0", Mode.KRAFT)
     decision = decide(PLAN, picture, intent(), {}, NOW)
     assert (decision.effects, decision.position) == ((), picture.position)
     assert decision.judged["ModesOnRecord"].verdict.subject == "kafka-0"
@@ -187,10 +189,10 @@ def test_nothing_is_taken_back_in_a_cluster_that_is_finalized(step):
 
 SEEN_ON_KRAFT: dict[str, Callable[[Picture], Picture]] = {
     "by its answer": lambda picture: spoil_each(
-        with_fact(picture, "log", Unknown("no controller answers")), "answers", lambda _: answer("C"), 1),
+        with_fact(picture, "log", Unknown("no controller answers")), "answers", lambda _: answer(Mode.KRAFT), 1),
     "by the metadata log": lambda picture: spoil(picture, "log", brokers={
         **value(picture.facts.log).brokers, 1: replace(value(moment(
-            "Soak", "CCC", "PPP", (), ACTIVE).facts.log).brokers[1], migrating_zk=False)}),
+            "Soak", Mode.KRAFT, Mode.MIGRATION_CONTROLLER, (), ACTIVE).facts.log).brokers[1], migrating_zk=False)}),
 }
 
 
@@ -207,7 +209,7 @@ def test_no_controller_stops_under_a_broker_on_kraft(step, seen):
 
 def test_the_controllers_of_a_finalized_cluster_are_not_removed_by_a_record():
     """ZooKeeper's nodes are gone: without the metadata log and the brokers it looks as if there never was a claim."""
-    picture = moment("ReleaseZooKeeper", "CCC", "FFF", (), POST)
+    picture = moment("ReleaseZooKeeper", Mode.KRAFT, Mode.KRAFT_CONTROLLER, (), POST)
     picture = spoil(picture, "zookeeper", controller=replace(value(picture.facts.zookeeper).controller, ephemeral=True))
     forged = back(picture.at(replace(picture.position, step="ProvisionControllers")))
     assert remove_controllers(forged), "so it would have been"
@@ -252,7 +254,7 @@ def test_a_rollback_that_left_its_claims_is_none():
 
 
 def test_what_others_do_to_a_cluster_after_a_rollback_contradicts_nothing():
-    since = moment("Soak", "CCC", "PPP", (), ACTIVE)
+    since = moment("Soak", Mode.KRAFT, Mode.MIGRATION_CONTROLLER, (), ACTIVE)
     since = claimed_by(since, "uid-of-the-next-migration")
     rolled_back = since.at(replace(since.position, step="Preflight", direction=BACKWARD, finished=True, nodes={}))
     assert check_record_holds(rolled_back).outcome is Outcome.PASS
@@ -263,7 +265,7 @@ def test_what_others_do_to_a_cluster_after_a_rollback_contradicts_nothing():
 
 def test_finalize_that_somebody_opened_in_the_status_waits_for_its_approval():
     """progress.openTime of Finalize, written by hand: no approval was given, and nothing of it was done."""
-    forged = with_controller_files(moment("Finalize", "CCC", "PPP", (), ACTIVE, opened=NOW - 5))
+    forged = with_controller_files(moment("Finalize", Mode.KRAFT, Mode.MIGRATION_CONTROLLER, (), ACTIVE, opened=NOW - 5))
     decision = decide(PLAN, forged, intent(), {}, NOW)
     assert (decision.effects, decision.position.opened) == ((), None)
     assert "waits again" in decision.note
@@ -272,11 +274,11 @@ def test_finalize_that_somebody_opened_in_the_status_waits_for_its_approval():
 
 
 def test_a_batch_of_it_that_somebody_wrote_goes_with_it():
-    forged = with_controller_files(moment("Finalize", "CCC", "PPP", (), ACTIVE, opened=NOW - 5))
-    position = forged.position.with_batch(["kafka-controller-1"], "F", NOW - 3)
+    forged = with_controller_files(moment("Finalize", Mode.KRAFT, Mode.MIGRATION_CONTROLLER, (), ACTIVE, opened=NOW - 5))
+    position = forged.position.with_batch(["kafka-controller-1"], Mode.KRAFT_CONTROLLER, NOW - 3)
     decision = decide(PLAN, forged.at(position), intent(), {}, NOW)
     assert (decision.position.opened, decision.position.batch) == (None, None)
-    assert decision.position.nodes["kafka-controller-1"] == NodeRecord(3001, "P")
+    assert decision.position.nodes["kafka-controller-1"] == NodeRecord(3001, Mode.MIGRATION_CONTROLLER)
 
 
 def with_controller_files(picture: Picture, *finalized: str) -> Picture:
@@ -290,26 +292,28 @@ def with_controller_files(picture: Picture, *finalized: str) -> Picture:
 
 BEGUN = {
     "a file": lambda picture: with_controller_files(picture, "kafka-controller-1"),
-    "a controller": lambda picture: spoil_each(with_controller_files(picture), "answers", lambda _: answer("F"), 3001),
+    "a controller": lambda picture: spoil_each(with_controller_files(picture), "answers",
+                                               lambda _: answer(Mode.KRAFT_CONTROLLER), 3001),
     "the log": lambda picture: spoil(with_controller_files(picture), "log", migration_state=POST),
 }
 
 
 @pytest.mark.parametrize("seen", BEGUN.values(), ids=BEGUN)
 def test_finalize_that_has_begun_goes_on_without_its_approval(seen):
-    picture = seen(moment("Finalize", "CCC", "PPP", (), ACTIVE, opened=NOW - 5))
+    picture = seen(moment("Finalize", Mode.KRAFT, Mode.MIGRATION_CONTROLLER, (), ACTIVE, opened=NOW - 5))
     assert check_finalize_begun(picture).outcome is Outcome.PASS
     assert decide(PLAN, picture, intent(), {}, NOW).position.opened is not None
 
 
 def test_what_cannot_be_seen_takes_no_opening_back():
-    blind = with_fact(moment("Finalize", "CCC", "PPP", (), ACTIVE, opened=NOW - 5), "kubernetes", Unknown("no answer"))
+    blind = with_fact(moment("Finalize", Mode.KRAFT, Mode.MIGRATION_CONTROLLER, (), ACTIVE, opened=NOW - 5), "kubernetes",
+                      Unknown("no answer"))
     assert check_finalize_begun(blind).outcome is Outcome.UNKNOWN
     assert decide(PLAN, blind, intent(), {}, NOW).position.opened is not None
 
 
 def test_hand_over_has_begun_with_the_first_strategy_or_claim_that_is_back():
-    held = moment("HandOver", "CCC", "FFF", (), POST)
+    held = moment("HandOver", Mode.KRAFT, Mode.KRAFT_CONTROLLER, (), POST)
     assert check_hand_over_begun(held).outcome is Outcome.WAIT
     assert decide(PLAN, held, intent(FORWARD), {}, NOW).position.opened is None
     original = value(held.facts.kubernetes).originals["kafka"]

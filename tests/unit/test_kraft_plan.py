@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from switchover.cluster import goals, nodes, template
+from switchover.api.kafka_migration import NodeMode as Mode
+from switchover.cluster import goals, modes, nodes, template
 from switchover.cluster.door import mount
 from switchover.cluster.door.brokers import KEPT
 from switchover.cluster.door.scripts import DOOR
@@ -82,21 +83,21 @@ def test_every_step_ends_with_evidence_or_a_rollout():
 
 def test_no_broker_is_taken_for_moved_before_its_process_tells_its_edits():
     rollouts = [rollout for step in PLAN.steps for leg in (step.forward, step.back) if leg for rollout in leg.rollouts]
-    moving = [rollout for rollout in rollouts if rollout.mode in "AURBC"]
-    assert {rollout.mode for rollout in moving} == set("AURBC")
+    moving = [rollout for rollout in rollouts if rollout.mode in (*modes.WITHOUT_QUORUM, Mode.MIGRATION, Mode.KRAFT)]
+    assert {rollout.mode for rollout in moving} == {*modes.WITHOUT_QUORUM, Mode.MIGRATION, Mode.KRAFT}
     assert [rollout.mode for rollout in moving if STARTED_BY_ITS_EDITS not in rollout.after] == []
 
 
 # --- modes --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", "ABCPF")
+@pytest.mark.parametrize("mode", [Mode.ZOOKEEPER, Mode.MIGRATION, Mode.KRAFT, *modes.RUNNING_CONTROLLERS])
 def test_a_node_is_known_by_what_it_answers(mode):
     assert observed_mode(answer(mode)) == mode
 
 
 def test_a_node_that_fits_no_mode_has_none():
-    assert observed_mode(replace(answer("C"), api_keys={18: 3})) == ""
+    assert observed_mode(replace(answer(Mode.KRAFT), api_keys={18: 3})) == ""
 
 
 def test_brokers_are_known_by_the_host_names_they_advertise():
@@ -111,57 +112,62 @@ def left(picture: Picture, mode: str) -> list[str]:
 
 
 def test_brokers_that_lead_least_go_first():
-    assert left(moment("EnableMigration", "AAA", "PPP", state=PRE), "B") == ["kafka-1", "kafka-0", "kafka-2"]
+    picture = moment("EnableMigration", Mode.ZOOKEEPER, Mode.MIGRATION_CONTROLLER, state=PRE)
+    assert left(picture, Mode.MIGRATION) == ["kafka-1", "kafka-0", "kafka-2"]
 
 
 def test_the_zookeeper_controllers_broker_goes_last_however_little_it_leads():
-    picture = moment("EnableMigration", "AAA", "PPP", state=PRE)
+    picture = moment("EnableMigration", Mode.ZOOKEEPER, Mode.MIGRATION_CONTROLLER, state=PRE)
     for broker in BROKERS.values():
         controlling = spoil(picture, "zookeeper", controller=ControllerNode(broker, True, -1))
-        assert BROKERS[left(controlling, "B")[-1]] == broker
+        assert BROKERS[left(controlling, Mode.MIGRATION)[-1]] == broker
 
 
 def test_brokers_that_are_assigned_already_are_not_moved_again():
-    assert left(moment("EnableMigration", "ABA", "PPP", state=PRE), "B") == ["kafka-0", "kafka-2"]
+    brokers = (Mode.ZOOKEEPER, Mode.MIGRATION, Mode.ZOOKEEPER)
+    picture = moment("EnableMigration", brokers, Mode.MIGRATION_CONTROLLER, state=PRE)
+    assert left(picture, Mode.MIGRATION) == ["kafka-0", "kafka-2"]
 
 
 def test_once_kraft_rules_nobody_is_last_for_being_the_controller():
-    assert left(moment("MoveBrokers", "BBB", "PPP", state=ACTIVE), "C") == ["kafka-2", "kafka-1", "kafka-0"]
+    picture = moment("MoveBrokers", Mode.MIGRATION, Mode.MIGRATION_CONTROLLER, state=ACTIVE)
+    assert left(picture, Mode.KRAFT) == ["kafka-2", "kafka-1", "kafka-0"]
 
 
 def test_enable_migration_leaves_one_broker_to_copy_metadata():
-    picture = moment("EnableMigration", "AAA", "PPP", state=PRE)
-    assert value(nodes.all_but_the_last_to_b(picture)) == ["kafka-1", "kafka-0"]
-    one = moment("EnableMigration", "BBA", "PPP", state=PRE)
-    assert value(nodes.all_but_the_last_to_b(one)) == []
-    assert value(nodes.the_last_to_b(one)) == ["kafka-2"]
+    picture = moment("EnableMigration", Mode.ZOOKEEPER, Mode.MIGRATION_CONTROLLER, state=PRE)
+    assert value(nodes.all_but_the_last_to_migration(picture)) == ["kafka-1", "kafka-0"]
+    one = moment("EnableMigration", (Mode.MIGRATION, Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, state=PRE)
+    assert value(nodes.all_but_the_last_to_migration(one)) == []
+    assert value(nodes.the_last_to_migration(one)) == ["kafka-2"]
 
 
-def test_without_a_zookeeper_controller_there_is_no_order_to_b():
-    picture = spoil(moment("EnableMigration", "AAA", "PPP", state=PRE), "zookeeper", controller=None)
-    assert isinstance(nodes.brokers_to("B", picture), Unknown)
+def test_without_a_zookeeper_controller_there_is_no_order_to_migration():
+    picture = spoil(moment("EnableMigration", Mode.ZOOKEEPER, Mode.MIGRATION_CONTROLLER, state=PRE), "zookeeper",
+                    controller=None)
+    assert isinstance(nodes.brokers_to(Mode.MIGRATION, picture), Unknown)
 
 
 def test_without_a_witness_there_is_no_order():
-    picture = moment("EnableMigration", "AAA", "PPP", state=PRE)
+    picture = moment("EnableMigration", Mode.ZOOKEEPER, Mode.MIGRATION_CONTROLLER, state=PRE)
     silent = with_fact(picture, "views", dict.fromkeys(BROKERS.values(), Unknown("no answer")))
-    assert isinstance(nodes.brokers_to("B", silent), Unknown)
-    assert isinstance(nodes.brokers_to("C", with_fact(picture, "zookeeper", Unknown("no answer"))), Unknown)
+    assert isinstance(nodes.brokers_to(Mode.MIGRATION, silent), Unknown)
+    assert isinstance(nodes.brokers_to(Mode.KRAFT, with_fact(picture, "zookeeper", Unknown("no answer"))), Unknown)
 
 
 def test_controllers_go_followers_first_and_the_leader_of_this_moment_last():
-    picture = moment("Finalize", "CCC", "PPP", state=ACTIVE)
-    assert value(nodes.controllers_to_f(picture)) == ["kafka-controller-1", "kafka-controller-2", "kafka-controller-0"]
+    picture = moment("Finalize", Mode.KRAFT, Mode.MIGRATION_CONTROLLER, state=ACTIVE)
+    assert value(nodes.controllers_to_kraft(picture)) == ["kafka-controller-1", "kafka-controller-2", "kafka-controller-0"]
     moved = spoil(picture, "quorum", leader_id=3001)
-    assert value(nodes.controllers_to_f(moved))[-1] == "kafka-controller-1"
-    assert isinstance(nodes.controllers_to_f(with_fact(picture, "quorum", Unknown("no leader"))), Unknown)
+    assert value(nodes.controllers_to_kraft(moved))[-1] == "kafka-controller-1"
+    assert isinstance(nodes.controllers_to_kraft(with_fact(picture, "quorum", Unknown("no leader"))), Unknown)
 
 
 # --- sizes --------------------------------------------------------------------------------------------------------------
 
 
 def sizes(*steps: dict[str, int]) -> tuple[BatchSize, ...]:
-    return nodes.sizes(moment("EnableMigration", "AAA", "PPP", rollout={"steps": list(steps)}))
+    return nodes.sizes(moment("EnableMigration", Mode.ZOOKEEPER, Mode.MIGRATION_CONTROLLER, rollout={"steps": list(steps)}))
 
 
 def test_batches_are_as_large_as_the_spec_says_and_bake_as_long():
@@ -175,7 +181,7 @@ def test_a_share_is_rounded_up_to_whole_pods(percent, pods):
 
 
 def test_controllers_go_one_by_one_whatever_the_spec_says_of_brokers():
-    picture = moment("Finalize", "CCC", "PPP", rollout={"steps": [{"pods": 3}]})
+    picture = moment("Finalize", Mode.KRAFT, Mode.MIGRATION_CONTROLLER, rollout={"steps": [{"pods": 3}]})
     assert nodes.one_by_one(picture) == (BatchSize(1, 0.0),)
 
 
@@ -185,8 +191,8 @@ def test_controllers_go_one_by_one_whatever_the_spec_says_of_brokers():
 def provisioning() -> Picture:
     """ProvisionControllers has begun and nothing is done yet."""
     position = Position(step="ProvisionControllers", opened=NOW, nodes={
-        **{name: NodeRecord(node_id, "A") for name, node_id in BROKERS.items()},
-        **{name: NodeRecord(node_id, "P") for name, node_id in CONTROLLERS.items()}})
+        **{name: NodeRecord(node_id, Mode.ZOOKEEPER) for name, node_id in BROKERS.items()},
+        **{name: NodeRecord(node_id, Mode.MIGRATION_CONTROLLER) for name, node_id in CONTROLLERS.items()}})
     return Cluster().picture(position)
 
 
@@ -211,7 +217,7 @@ def test_brokers_are_claimed_first_then_files_are_written_then_controllers_are_m
     assert in_turn("ProvisionControllers", cluster, provisioning().position) == [
         ["StatefulSet"], ["ControllerRevision"], ["WriteNodeFiles"], ["Service", "PodDisruptionBudget", "StatefulSet"]]
     assert cluster.claimed_by == UID
-    assert {node.mode for node in cluster.controllers.values()} == {"P"}
+    assert {node.mode for node in cluster.controllers.values()} == {Mode.MIGRATION_CONTROLLER}
 
 
 def test_originals_are_kept_first_then_files_are_written_then_the_template_is_changed():
@@ -268,7 +274,7 @@ def test_a_listeners_name_is_the_same_in_small_letters():
 
 
 def test_a_template_that_was_changed_back_is_not_fought_over_once_a_broker_moved():
-    picture = moment("EnableMigration", "BAA", "PPP", state=PRE)
+    picture = moment("EnableMigration", (Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, state=PRE)
     reverted = spoil(picture, "kubernetes", brokers={"kafka": Cluster().workload()})
     assert goals.take_templates_over(reverted) == ()
 
@@ -285,7 +291,7 @@ def test_files_follow_the_record_and_are_written_once():
     cluster = Cluster()
     in_turn("EnableMigration", cluster, provisioning().position)
     assert goals.broker_files(cluster.picture(provisioning().position)) == ()
-    moved = provisioning().position.with_batch(["kafka-1"], "B", NOW)
+    moved = provisioning().position.with_batch(["kafka-1"], Mode.MIGRATION, NOW)
     effects = goals.broker_files(cluster.picture(moved))
     assert kinds(effects) == ["WriteNodeFiles"]
     assert isinstance(effects[0], WriteNodeFiles)
@@ -296,8 +302,9 @@ def test_files_follow_the_record_and_are_written_once():
 
 
 def test_edits_that_cannot_be_told_stay_as_they_were_written():
-    """A Secret of the controllers' listener that is gone for a moment: the brokers in mode B go on with their edits."""
-    picture = moment("MoveBrokers", "BBB", "PPP", state=ACTIVE)
+    """A Secret of the controllers' listener that is gone for a moment: the brokers in mode Migration go on with their
+    edits."""
+    picture = moment("MoveBrokers", Mode.MIGRATION, Mode.MIGRATION_CONTROLLER, state=ACTIVE)
     (written,) = goals.broker_files(picture)
     assert isinstance(written, WriteNodeFiles)
     blind = spoil(picture, "kubernetes", listener_credentials="Secret keys does not exist",
@@ -360,12 +367,12 @@ def test_a_template_with_anything_of_ours_in_it_is_never_kept(gone):
     assert kept(cluster) == before
 
 
-@pytest.mark.parametrize("brokers", ["BAA", "BBB"])
+@pytest.mark.parametrize("brokers", [(Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION])
 def test_once_a_broker_moved_nothing_else_is_kept(brokers):
     """The whole template of the user's is back: for the gates to tell, and the one that was kept is what goes back."""
     theirs = Cluster()
     upgraded(theirs)
-    picture = moment("EnableMigration", brokers, "PPP", state=PRE)
+    picture = moment("EnableMigration", brokers, Mode.MIGRATION_CONTROLLER, state=PRE)
     assert goals.take_templates_over(spoil(picture, "kubernetes", brokers={"kafka": theirs.workload()})) == ()
 
 
@@ -376,10 +383,10 @@ def test_what_raised_brokers_tell_is_not_taken_for_what_they_were():
     in_turn("RaiseProtocolVersion", cluster, provisioning().position)
     before = kept(cluster)
     for node in cluster.brokers.values():
-        node.mode = "R"
+        node.mode = Mode.ZOOKEEPER_RAISED
     cluster.manifest = theirs
     upgraded(cluster)
-    raised = {name: NodeRecord(node_id, "R") for name, node_id in BROKERS.items()}
+    raised = {name: NodeRecord(node_id, Mode.ZOOKEEPER_RAISED) for name, node_id in BROKERS.items()}
     at = provisioning().position
     in_turn("ProvisionControllers", cluster, replace(at, nodes={**at.nodes, **raised}))
     assert kept(cluster) == before
@@ -403,39 +410,40 @@ def test_an_original_without_what_the_brokers_were_is_of_an_older_release():
     found = cluster.picture(provisioning().position).brokers_of("kafka")
     assert isinstance(found, Unknown)
     assert "an older release of Switchover began the migration, with which it must end" in found.why
-    assert goals.broker_files(cluster.picture(provisioning().position.with_batch(["kafka-1"], "B", NOW))) == ()
+    assert goals.broker_files(cluster.picture(provisioning().position.with_batch(["kafka-1"], Mode.MIGRATION, NOW))) == ()
 
 
 def test_what_the_brokers_were_is_read_from_what_was_kept_once_they_are_touched():
     cluster = Cluster(protocol="3.5")
     asked = cluster.picture(provisioning().position).brokers_of("kafka")
     in_turn("EnableMigration", cluster, provisioning().position)
-    cluster.protocol = "3.9"                                      # what a broker in mode R tells
+    cluster.protocol = "3.9"                                      # what a raised broker tells
     assert value(cluster.picture(provisioning().position).brokers_of("kafka")) == value(asked)
     assert value(asked).raised
 
 
 def test_a_pod_is_evicted_when_it_is_ready_and_deleted_when_it_is_not():
-    assert nodes.replace_pod(provisioning(), "kafka-0", Sight("u", True, False, NOW, "A")) == Evict("kafka-0", "u")
-    assert nodes.replace_pod(provisioning(), "kafka-0", Sight("u", False, False, NOW, "A")) == DeletePod("kafka-0", "u")
+    ready, ill = (Sight("u", is_ready, False, NOW, Mode.ZOOKEEPER) for is_ready in (True, False))
+    assert nodes.replace_pod(provisioning(), "kafka-0", ready) == Evict("kafka-0", "u")
+    assert nodes.replace_pod(provisioning(), "kafka-0", ill) == DeletePod("kafka-0", "u")
 
 
 def test_a_node_is_seen_as_its_pod_and_its_own_answer():
-    picture = moment("EnableMigration", "BAA", "PPP", state=PRE)
+    picture = moment("EnableMigration", (Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, state=PRE)
     seen = value(nodes.sight(picture, "kafka-0"))
-    assert (seen.uid, seen.ready, seen.mode) == ("kafka-0/1", True, "B")
+    assert (seen.uid, seen.ready, seen.mode) == ("kafka-0/1", True, Mode.MIGRATION)
     silent = with_fact(picture, "answers", {0: Unknown("no answer")})
     assert value(nodes.sight(silent, "kafka-0")).mode == ""
     assert value(nodes.sight(spoil_pod(picture, "kafka-0", ready=False), "kafka-0")).ready is False
     gone = spoil(picture, "kubernetes", brokers={"kafka": replace(workload_of(picture), pods={})})
     assert value(nodes.sight(gone, "kafka-0")).uid == ""
-    assert value(nodes.sight(picture, "kafka-controller-1")).mode == "P"
+    assert value(nodes.sight(picture, "kafka-controller-1")).mode == Mode.MIGRATION_CONTROLLER
     assert isinstance(nodes.sight(with_fact(picture, "kubernetes", Unknown("no answer")), "kafka-0"), Unknown)
 
 
 def test_of_a_broker_in_another_mode_it_is_told_that_its_edits_did_not_reach_it():
-    picture = moment("EnableMigration", "BAA", "PPP", ("kafka-0",), PRE)
-    wrong = spoil_each(picture, "answers", lambda _: answer("A"), 0)
+    picture = moment("EnableMigration", (Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, ("kafka-0",), PRE)
+    wrong = spoil_each(picture, "answers", lambda _: answer(Mode.ZOOKEEPER), 0)
     trouble = value(nodes.sight(wrong, "kafka-0")).trouble
     assert "was not started by /opt/kafka/bin/kafka-server-start.sh of container kafka" in trouble
     marked = spoil_each(wrong, "markers", lambda _: "switchover.B.0a1b2c3d", 0)
@@ -447,9 +455,9 @@ def test_of_a_broker_in_another_mode_it_is_told_that_its_edits_did_not_reach_it(
     assert value(nodes.sight(crashing, "kafka-0")).trouble == "container kafka: CrashLoopBackOff"
 
 
-def test_a_broker_on_its_way_back_to_mode_a_misses_no_edits():
-    picture = moment("EnableMigration", "ABB", "PPP", ("kafka-0",), PRE)
-    assert value(nodes.sight(spoil_each(picture, "answers", lambda _: answer("B"), 0), "kafka-0")).trouble == ""
+def test_a_broker_on_its_way_back_to_mode_zookeeper_misses_no_edits():
+    picture = moment("EnableMigration", (Mode.ZOOKEEPER, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER, ("kafka-0",), PRE)
+    assert value(nodes.sight(spoil_each(picture, "answers", lambda _: answer(Mode.MIGRATION), 0), "kafka-0")).trouble == ""
 
 
 def test_the_strategies_come_back_and_the_claims_go_last():
@@ -500,5 +508,5 @@ def test_effects_say_what_they_do():
 
 
 def test_views_that_differ_do_not_change_who_is_known():
-    picture = moment("EnableMigration", "AAA", "PPP", state=PRE)
-    assert isinstance(nodes.brokers_to("B", spoil_each(picture, "views", lambda view: view, 0)), Known)
+    picture = moment("EnableMigration", Mode.ZOOKEEPER, Mode.MIGRATION_CONTROLLER, state=PRE)
+    assert isinstance(nodes.brokers_to(Mode.MIGRATION, spoil_each(picture, "views", lambda view: view, 0)), Known)

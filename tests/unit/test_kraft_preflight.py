@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import preflight
@@ -310,9 +311,10 @@ BAD = [
     Bad("a broker of another version", lambda picture: spoil_each(
         picture, "answers", lambda told: replace(told, api_keys={**told.api_keys, 1: 16}), 1), "Versions", F,
         "WrongKafkaVersion", "broker 1 (kafka-1) is older than Kafka 3.9"),
-    Bad("a broker with the migration flag", lambda picture: spoil_each(picture, "answers", lambda _: answer("B"), 2),
+    Bad("a broker with the migration flag",
+        lambda picture: spoil_each(picture, "answers", lambda _: answer(Mode.MIGRATION), 2),
         "Versions", F, "NotInZooKeeperMode", "kafka-2"),
-    Bad("a broker on KRaft", lambda picture: spoil_each(picture, "answers", lambda _: answer("C"), 0), "Versions", F,
+    Bad("a broker on KRaft", lambda picture: spoil_each(picture, "answers", lambda _: answer(Mode.KRAFT), 0), "Versions", F,
         "NotInZooKeeperMode", "kafka-0"),
     Bad("a broker with another inter.broker.protocol.version", protocol("3.8-IV0", 1), "Versions", F,
         "ProtocolVersionsDiffer", "broker 1"),

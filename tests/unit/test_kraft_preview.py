@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.plan_preview import LINES_SHOWN, Basis
 from switchover.cli.plan import _previewed
 from switchover.cluster.door import edits
@@ -64,7 +65,7 @@ def test_the_preview_says_what_the_edits_make():
     picture = moment("Preflight")
     brokers = value(picture.brokers_of("kafka"))
     given = has = dict(value(picture.facts.examination.brokers[1]).static_settings)
-    for mode in ("B", "C"):
+    for mode in (Mode.MIGRATION, Mode.KRAFT):
         (change,) = [each for each in changes(picture) if (each.workload, each.mode) == ("kafka", mode)]
         for key, (_, new) in {**change.common, **{key: own["kafka-1"] for key, own in change.own.items()}}.items():
             has = {name: value for name, value in has.items() if name != key} | ({key: new} if new is not None else {})
@@ -73,14 +74,14 @@ def test_the_preview_says_what_the_edits_make():
 
 def test_brokers_of_an_old_protocol_version_are_raised_first():
     picture = Cluster(protocol="3.5").picture(Position(step="Preflight"))
-    (raised,) = [change for change in previewed(picture).changes if change.name == "kafka/R"]
+    (raised,) = [change for change in previewed(picture).changes if change.name == "kafka/ZooKeeperRaised"]
     assert raised.lines == ("- inter.broker.protocol.version=3.5", "+ inter.broker.protocol.version=3.9")
     assert {each.name: each.restarts_each for each in previewed(picture).nodes} == {"kafka": 3, "kafka-controller": 1}
-    assert not [change for change in changes(moment("Preflight")) if change.mode == "R"]
+    assert not [change for change in changes(moment("Preflight")) if change.mode == Mode.ZOOKEEPER_RAISED]
 
 
 def test_what_differs_from_pod_to_pod_is_told_once():
-    (to_c,) = [change for change in previewed(moment("Preflight")).changes if change.name == "kafka/C"]
+    (to_c,) = [change for change in previewed(moment("Preflight")).changes if change.name == "kafka/KRaft"]
     assert to_c.own == ("broker.id", "node.id")
     assert "- broker.id=<each its own>" in to_c.lines
     assert "+ node.id=<each its own>" in to_c.lines
@@ -95,8 +96,8 @@ def test_restarts_are_counted_by_node_and_in_total():
 
 @pytest.mark.parametrize(("paces", "basis", "seconds"), [
     ({}, Basis.ASSUMED, (120, 60)),
-    ({"B": Pace(2, 20.0, 30.0)}, Basis.ASSUMED, (20, 60)),
-    ({"B": Pace(2, 20.0, 30.0), "Stopped": Pace(3, 6.0, 7.0)}, Basis.MEASURED, (20, 6)),
+    ({Mode.MIGRATION: Pace(2, 20.0, 30.0)}, Basis.ASSUMED, (20, 60)),
+    ({Mode.MIGRATION: Pace(2, 20.0, 30.0), Mode.STOPPED: Pace(3, 6.0, 7.0)}, Basis.MEASURED, (20, 6)),
 ], ids=["nothing measured", "brokers alone", "an earlier attempt"])
 def test_the_preview_says_what_its_times_rest_on(paces, basis, seconds):
     found = previewed(replace(moment("Preflight"), paces=paces))
@@ -134,7 +135,7 @@ def test_no_secret_is_shown():
 
 def test_what_brokers_keep_to_themselves_is_told_by_name():
     (to_c,) = [change for change in previewed(running_with({}, ["zookeeper.ssl.keystore.password", "super.users"])).changes
-               if change.name == "kafka/C"]
+               if change.name == "kafka/KRaft"]
     assert "- zookeeper.ssl.keystore.password=<hidden>" in to_c.lines
     assert not [line for line in to_c.lines if "super.users" in line], "it stays as it is"
 
@@ -161,8 +162,8 @@ def test_the_preview_in_the_status_stays_small():
 
 def test_keys_of_their_own_are_as_many_as_differ():
     own = {f"{change.workload}/{change.mode}": {*change.own} for change in changes(moment("Preflight"))}
-    assert own == {"kafka/B": set(), "kafka/C": {"broker.id", "node.id"}, "kafka-controller/P": {"node.id"},
-                   "kafka-controller/F": set()}
+    assert own == {"kafka/Migration": set(), "kafka/KRaft": {"broker.id", "node.id"},
+                   "kafka-controller/MigrationController": {"node.id"}, "kafka-controller/KRaftController": set()}
     assert all(line[0] in "+-" for change in changes(moment("Preflight")) for line in lines(change))
 
 
@@ -194,7 +195,8 @@ def test_the_preview_is_kept_when_it_begins_and_when_nothing_is_seen_for_a_momen
     assert first.plan_hash == "", "the spec may still change"
     blind = folded(replace(moment("Preflight"), facts=Facts()), on_record(own, first))
     assert blind.plan == first.plan
-    enabling = moment("EnableMigration", "BAA", "PPP", ("kafka-0",), MigrationState.PRE_MIGRATION)
+    enabling = moment("EnableMigration", (Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, ("kafka-0",),
+                      MigrationState.PRE_MIGRATION)
     begun = folded(enabling, on_record(own, first))
     assert begun.plan == first.plan
 

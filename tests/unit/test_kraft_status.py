@@ -8,6 +8,7 @@ import pytest
 
 from switchover.api.conditions import ConditionType, find_condition
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Phase, Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.facts import Facts
@@ -72,18 +73,24 @@ PICTURES = {
     "Preflight": lambda: moment("Preflight"),
     "Preflight finds residue": lambda: spoil(moment("Preflight"), "kubernetes", controller_claims=("data-0",)),
     "Preflight sees nothing": lambda: replace(moment("Preflight"), facts=Facts()),
-    "ProvisionControllers": lambda: moment("ProvisionControllers", "AAA", "PPP", (), PRE),
-    "EnableMigration": lambda: moment("EnableMigration", "BAA", "PPP", ("kafka-0",), PRE),
+    "ProvisionControllers": lambda: moment("ProvisionControllers", Mode.ZOOKEEPER, Mode.MIGRATION_CONTROLLER, (), PRE),
+    "EnableMigration": lambda: moment("EnableMigration", (Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER,
+                                      ("kafka-0",), PRE),
     "EnableMigration sees nothing": lambda: replace(
-        moment("EnableMigration", "BAA", "PPP", ("kafka-0",), PRE), facts=Facts()),
-    "MoveBrokers": lambda: moment("MoveBrokers", "CBB", "PPP", ("kafka-0",), ACTIVE),
+        moment("EnableMigration", (Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, ("kafka-0",), PRE),
+        facts=Facts()),
+    "MoveBrokers": lambda: moment("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER, ("kafka-0",),
+                                  ACTIVE),
     "MoveBrokers without dual write": lambda: spoil(
-        moment("MoveBrokers", "CBB", "PPP", (), ACTIVE), "zookeeper", migration=None),
-    "Finalize held": lambda: moment("Finalize", "CCC", "PPP", (), ACTIVE, opened=None),
-    "Finalize begun": lambda: moment("Finalize", "CCC", "PFP", ("kafka-controller-1",), ACTIVE),
-    "HandOver": lambda: moment("HandOver", "CCC", "FFF", (), POST, opened=None),
-    "ReleaseZooKeeper": lambda: moment("ReleaseZooKeeper", "CCC", "FFF", (), POST, opened=NOW - 9000),
-    "an unknown step": lambda: moment("StepOfALaterVersion", "CCC", "FFF", (), POST),
+        moment("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER, (), ACTIVE), "zookeeper",
+        migration=None),
+    "Finalize held": lambda: moment("Finalize", Mode.KRAFT, Mode.MIGRATION_CONTROLLER, (), ACTIVE, opened=None),
+    "Finalize begun": lambda: moment(
+        "Finalize", Mode.KRAFT, (Mode.MIGRATION_CONTROLLER, Mode.KRAFT_CONTROLLER, Mode.MIGRATION_CONTROLLER),
+        ("kafka-controller-1",), ACTIVE),
+    "HandOver": lambda: moment("HandOver", Mode.KRAFT, Mode.KRAFT_CONTROLLER, (), POST, opened=None),
+    "ReleaseZooKeeper": lambda: moment("ReleaseZooKeeper", Mode.KRAFT, Mode.KRAFT_CONTROLLER, (), POST, opened=NOW - 9000),
+    "an unknown step": lambda: moment("StepOfALaterVersion", Mode.KRAFT, Mode.KRAFT_CONTROLLER, (), POST),
 }
 WANTED = ({}, {"paused": True}, {"direction": BACKWARD}, {"approved": True})
 STATES = ("Running", "Paused", "Planned", "RolledBack")
@@ -311,7 +318,8 @@ def test_zookeeper_is_not_removable_without_the_proof_on_record():
     What the spec says afterwards proves nothing.
     """
     for shared in (True, False):
-        picture = moment("ReleaseZooKeeper", "CCC", "FFF", (), POST, zookeeper={"connect": "zk:2181", "shared": shared})
+        picture = moment("ReleaseZooKeeper", Mode.KRAFT, Mode.KRAFT_CONTROLLER, (), POST,
+                         zookeeper={"connect": "zk:2181", "shared": shared})
         for proofs in (0, 1):
             found = find_condition(folded(ended(picture, proofs)).conditions, ConditionType.ZOOKEEPER_REMOVABLE)
             assert found is not None
@@ -320,7 +328,8 @@ def test_zookeeper_is_not_removable_without_the_proof_on_record():
 
 
 def test_a_shared_zookeeper_is_left_although_others_use_it():
-    picture = moment("ReleaseZooKeeper", "CCC", "FFF", (), POST, zookeeper={"connect": "zk:2181", "shared": True})
+    picture = moment("ReleaseZooKeeper", Mode.KRAFT, Mode.KRAFT_CONTROLLER, (), POST,
+                     zookeeper={"connect": "zk:2181", "shared": True})
     status = folded(ended(spoil_each(picture, "zookeeper_connections", lambda _: 7), proofs=0))
     assert is_true(status, ConditionType.SUCCEEDED)
     assert status.metadata_state is MetadataState.KRAFT
@@ -328,7 +337,7 @@ def test_a_shared_zookeeper_is_left_although_others_use_it():
 
 @pytest.mark.parametrize(("trouble", "phase"), [("CrashLoopBackOff", Phase.STALLED), ("", Phase.SUCCEEDED)])
 def test_a_broker_that_does_not_come_back_is_told_although_the_migration_has_succeeded(trouble, phase):
-    picture = moment("ReleaseZooKeeper", "CCC", "FFF", ("kafka-2",), POST, opened=NOW - 9000)
+    picture = moment("ReleaseZooKeeper", Mode.KRAFT, Mode.KRAFT_CONTROLLER, ("kafka-2",), POST, opened=NOW - 9000)
     picture = spoil_each(picture, "zookeeper_connections", lambda _: None)
     picture = spoil_pod(picture, "kafka-2", ready=not trouble, trouble=trouble)
     since = {"1/Forward/ReleaseZooKeeper/0/BackWithoutZooKeeper": Streak(Outcome.WAIT, NOW - 901, 0)}
@@ -411,13 +420,15 @@ def test_history_tells_who_let_finalize_begin_why_and_with_which_backups():
     (Unknown("forbidden"), "MoveBrokers begins"),
 ])
 def test_history_tells_which_coordinations_are_lost_where_brokers_leave_zookeeper(migrations, told):
-    picture = with_fact(moment("MoveBrokers", "BBB", "PPP", (), ACTIVE, opened=None), "group_migrations", migrations)
+    picture = with_fact(moment("MoveBrokers", Mode.MIGRATION, Mode.MIGRATION_CONTROLLER, (), ACTIVE, opened=None),
+                        "group_migrations", migrations)
     assert [item.message for item in folded(picture).history] == [told]
 
 
 def test_before_brokers_leave_zookeeper_no_coordination_is_lost():
     migrations = Known({"orders": (GroupMigration("orders", ""),)}, NOW)
-    picture = with_fact(moment("DualWrite", "BBB", "PPP", (), ACTIVE, opened=None), "group_migrations", migrations)
+    picture = with_fact(moment("DualWrite", Mode.MIGRATION, Mode.MIGRATION_CONTROLLER, (), ACTIVE, opened=None),
+                        "group_migrations", migrations)
     assert [item.message for item in folded(picture).history] == ["DualWrite begins"]
 
 
@@ -469,25 +480,28 @@ def test_what_preflight_found_stays_to_be_read():
 
 @pytest.mark.parametrize(("picture", "state"), [
     (moment("Preflight"), MetadataState.ZOOKEEPER),
-    (moment("ProvisionControllers", "AAA", "PPP", (), PRE), MetadataState.ZOOKEEPER),
-    (moment("EnableMigration", "BAA", "PPP", (), PRE), MetadataState.MIGRATION_ELIGIBLE),
-    (spoil(moment("CopyMetadata", "BBB", "PPP", (), ACTIVE), "log", migration_state=PRE), MetadataState.MIGRATION_READY),
-    (moment("DualWrite", "BBB", "PPP", (), ACTIVE), MetadataState.MIGRATION_ACTIVE),
-    (spoil_each(moment("Finalize", "CCC", "FFF", (), POST), "zookeeper_connections", lambda _: 1),
+    (moment("ProvisionControllers", Mode.ZOOKEEPER, Mode.MIGRATION_CONTROLLER, (), PRE), MetadataState.ZOOKEEPER),
+    (moment("EnableMigration", (Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, (), PRE),
+     MetadataState.MIGRATION_ELIGIBLE),
+    (spoil(moment("CopyMetadata", Mode.MIGRATION, Mode.MIGRATION_CONTROLLER, (), ACTIVE), "log", migration_state=PRE),
+     MetadataState.MIGRATION_READY),
+    (moment("DualWrite", Mode.MIGRATION, Mode.MIGRATION_CONTROLLER, (), ACTIVE), MetadataState.MIGRATION_ACTIVE),
+    (spoil_each(moment("Finalize", Mode.KRAFT, Mode.KRAFT_CONTROLLER, (), POST), "zookeeper_connections", lambda _: 1),
      MetadataState.MIGRATION_FINISHED),
-    (moment("ReleaseZooKeeper", "CCC", "FFF", (), POST), MetadataState.KRAFT),
+    (moment("ReleaseZooKeeper", Mode.KRAFT, Mode.KRAFT_CONTROLLER, (), POST), MetadataState.KRAFT),
 ], ids=lambda item: item.value if isinstance(item, MetadataState) else item.position.step)
 def test_the_state_of_the_metadata_follows_the_evidence(picture, state):
     assert metadata_state(picture, MetadataState.ZOOKEEPER) is state
 
 
 def test_what_cannot_be_seen_now_stays_as_it_was():
-    blind = with_fact(moment("DualWrite", "BBB", "PPP", (), ACTIVE), "log", Unknown("no leader"))
+    blind = with_fact(moment("DualWrite", Mode.MIGRATION, Mode.MIGRATION_CONTROLLER, (), ACTIVE), "log",
+                      Unknown("no leader"))
     assert metadata_state(blind, MetadataState.MIGRATION_ACTIVE) is MetadataState.MIGRATION_ACTIVE
 
 
 def test_zookeeper_is_unused_only_when_every_server_said_so():
-    picture = moment("ReleaseZooKeeper", "CCC", "FFF", (), POST)
+    picture = moment("ReleaseZooKeeper", Mode.KRAFT, Mode.KRAFT_CONTROLLER, (), POST)
     assert zookeeper_is_unused(picture)
     assert not zookeeper_is_unused(with_fact(picture, "zookeeper_connections", {}))
     assert not zookeeper_is_unused(with_fact(picture, "zookeeper_connections", {"zookeeper:2181": Unknown("no answer")}))

@@ -9,6 +9,7 @@ import jsonpatch
 import pytest
 
 from switchover.api.kafka_migration import BrokerSet
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import names, template
 from switchover.cluster.door import brokers, disks, mount, name_cache
 from switchover.cluster.door.layout import SCRIPTS, ContainerMissing
@@ -466,7 +467,7 @@ def test_the_strategy_comes_back_as_it_was_and_nothing_else():
 
 
 def test_the_pictures_of_these_tests_are_taken_over_by_the_plan_itself():
-    assert is_ours(workload_of(moment("EnableMigration", "BAA", "PPP")), OWN)
+    assert is_ours(workload_of(moment("EnableMigration", (Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER)), OWN)
 
 
 # --- what a path lies on ------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.gates.volumes import CAUGHT_UP_SECONDS, check_volumes_kept, volumes_on_record
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
@@ -19,7 +20,7 @@ ANOTHER = ("data-kafka-1/2",)
 
 
 def moving(step: str = "MoveBrokers") -> Picture:
-    return moment(step, "CBB", "PPP", (), ACTIVE)
+    return moment(step, (Mode.KRAFT, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER, (), ACTIVE)
 
 
 def replaced(age: float = 1000.0, step: str = "MoveBrokers") -> Picture:

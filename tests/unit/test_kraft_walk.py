@@ -5,13 +5,15 @@ import functools
 import random
 from collections.abc import Callable
 from dataclasses import fields, replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from switchover.api.kafka_migration import HandOver
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Direction
-from switchover.cluster import names
+from switchover.cluster import modes, names
 from switchover.cluster.door.mount import VOLUME
 from switchover.cluster.effects import DeleteZNode, RaiseEpoch, RaiseVersions
 from switchover.cluster.facts import Facts
@@ -34,6 +36,7 @@ from unit.pictures import (
     spec_of,
     spoil_pod,
     stateful_set,
+    three,
     with_fact,
 )
 from unit.small_plan import BACKWARD, FORWARD, intent
@@ -57,7 +60,7 @@ class Walk:
         self.streaks: dict[str, Streak] = {}
         self.steps = ["Preflight"]
         self.assigned: list[tuple[str, str]] = []
-        self.modes_seen: list[str] = []
+        self.modes_seen: list[tuple[Mode, ...]] = []
 
     def picture(self) -> Picture:
         return self.cluster.picture(self.position, self.spec)
@@ -78,7 +81,8 @@ class Walk:
         self.streaks, self.position = dict(decision.streaks), decision.position
         if self.position.step != self.steps[-1]:
             self.steps.append(self.position.step)
-        self.modes_seen.append("".join(sorted(node.mode for node in self.cluster.brokers.values())))
+        seen = (node.mode for node in self.cluster.brokers.values())
+        self.modes_seen.append(tuple(sorted(seen, key=modes.BROKERS.index)))
         self.cluster.pass_time(600.0 if self.position.step in LONG else 1.0)
         return decision
 
@@ -105,9 +109,15 @@ class Walk:
         raise AssertionError(f"never came there: {self.position}")
 
 
-def changes(seen: list[str]) -> list[str]:
+def changes(seen: list[tuple[Mode, ...]]) -> list[tuple[Mode, ...]]:
     """Each of a row of equal items once."""
     return [item for index, item in enumerate(seen) if index == 0 or item != seen[index - 1]]
+
+
+def one_by_one(*through: Mode) -> list[tuple[Mode, ...]]:
+    """What is seen of three brokers that go from mode to mode, one after the other."""
+    return [three(through[0]), *((before,) * (3 - done) + (after,) * done
+                                 for before, after in pairwise(through) for done in (1, 2, 3))]
 
 
 @pytest.fixture(scope="module")
@@ -123,13 +133,13 @@ def test_the_walk_goes_through_every_step_in_its_order(walked):
 
 
 def test_every_node_ends_in_kraft(walked):
-    assert walked.modes_seen[-1] == "CCC"
-    assert [node.mode for node in walked.cluster.controllers.values()] == ["F", "F", "F"]
+    assert walked.modes_seen[-1] == three(Mode.KRAFT)
+    assert {node.mode for node in walked.cluster.controllers.values()} == {Mode.KRAFT_CONTROLLER}
     assert walked.cluster.state is MigrationState.POST_MIGRATION
 
 
 def test_brokers_never_run_on_zookeeper_and_on_kraft_at_the_same_time(walked):
-    assert changes(walked.modes_seen) == ["AAA", "AAB", "ABB", "BBB", "BBC", "BCC", "CCC"]
+    assert changes(walked.modes_seen) == one_by_one(Mode.ZOOKEEPER, Mode.MIGRATION, Mode.KRAFT)
 
 
 def test_each_node_is_replaced_once_a_mode_and_not_more(walked):
@@ -137,9 +147,9 @@ def test_each_node_is_replaced_once_a_mode_and_not_more(walked):
     assert tuple(walked.cluster.replaced[-2:]) == PROOF
 
 
-def test_the_zookeeper_controllers_broker_is_the_last_to_b_and_the_leader_the_last_to_f(walked):
-    assert [name for name, mode in walked.assigned if mode == "B"] == ["kafka-1", "kafka-0", "kafka-2"]
-    assert [name for name, mode in walked.assigned if mode == "F"][-1] == "kafka-controller-1", (
+def test_the_zookeeper_controllers_broker_is_the_last_to_migration_and_the_leader_the_last_to_finalize(walked):
+    assert [name for name, mode in walked.assigned if mode == Mode.MIGRATION] == ["kafka-1", "kafka-0", "kafka-2"]
+    assert [name for name, mode in walked.assigned if mode == Mode.KRAFT_CONTROLLER][-1] == "kafka-controller-1", (
         "the rehearsal made the second one the leader")
 
 
@@ -159,7 +169,7 @@ def test_the_walk_stands_before_finalize_until_it_is_approved():
         assert decision.effects == ()
     assert walk.position.opened is None
     assert "Approval" in decision.judged
-    assert {node.mode for node in walk.cluster.controllers.values()} == {"P"}
+    assert {node.mode for node in walk.cluster.controllers.values()} == {Mode.MIGRATION_CONTROLLER}
     walk.until("HandOver")
     assert walk.cluster.state is MigrationState.POST_MIGRATION
 
@@ -238,7 +248,7 @@ def test_brokers_go_over_to_a_configuration_of_the_users_own_and_nothing_of_ours
     walk.until()
     assert sorted(walk.cluster.replaced[len(before):]) == sorted([*BROKERS, "kafka-controller-1", *PROOF])
     assert walk.cluster.replaced[-3] == "kafka-controller-1", "after the brokers, by what was changed for them"
-    assert {walk.position.nodes[name].assigned for name in BROKERS} == {"K"}
+    assert {walk.position.nodes[name].assigned for name in BROKERS} == {Mode.OWN_KRAFT}
     assert {node.marker for node in walk.cluster.brokers.values()} == {""}
     assert set(walk.cluster.files) == {"kafka-controller-switchover"}
     assert (walk.cluster.original, walk.cluster.claimed_by) == (None, "")
@@ -394,7 +404,7 @@ MOMENTS = {
 def check_back_at_the_start(walk: Walk) -> None:
     cluster = walk.cluster
     assert walk.position.finished
-    assert "".join(node.mode for node in cluster.brokers.values()) == "AAA"
+    assert {node.mode for node in cluster.brokers.values()} == {Mode.ZOOKEEPER}
     assert cluster.manifest["spec"] == stateful_set()["spec"], "not the user's own template and strategy"
     assert (cluster.controllers, cluster.claims, cluster.files, cluster.original) == ({}, (), {}, None)
     assert (cluster.taken, cluster.migration_node, cluster.claimed_by) == (False, False, "")
@@ -410,10 +420,10 @@ def test_from_everywhere_there_is_a_way_back_and_then_forward_again(moment):
     check_back_at_the_start(walk)
     restarts = [pod for pod in walk.cluster.replaced[before:] if pod in BROKERS]
     assert max((restarts.count(pod) for pod in restarts), default=0) <= 2
-    assert not [modes for modes in walk.modes_seen if "A" in modes and "C" in modes]
+    assert not [seen for seen in walk.modes_seen if Mode.ZOOKEEPER in seen and Mode.KRAFT in seen]
     walk.until()
     assert walk.position.attempt == 2
-    assert [node.mode for node in walk.cluster.brokers.values()] == ["C", "C", "C"]
+    assert {node.mode for node in walk.cluster.brokers.values()} == {Mode.KRAFT}
     assert walk.cluster.state is MigrationState.POST_MIGRATION
 
 
@@ -441,8 +451,8 @@ def test_a_formatted_log_directory_stops_the_way_back_while_kraft_still_rules():
     for _ in range(300):
         walk.step(picture=spoil_pod(walk.picture(), "kafka-1", disks=DiskReport(1, 3, 1, 0, ("/data",))), direction=BACKWARD)
     assert walk.position.step == "DualWrite"
-    assert [node.mode for node in walk.cluster.brokers.values()] == ["B", "B", "B"]
-    assert {node.mode for node in walk.cluster.controllers.values()} == {"P"}
+    assert {node.mode for node in walk.cluster.brokers.values()} == {Mode.MIGRATION}
+    assert {node.mode for node in walk.cluster.controllers.values()} == {Mode.MIGRATION_CONTROLLER}
     walk.go(lambda: False, BACKWARD)
     check_back_at_the_start(walk)
 
@@ -450,7 +460,7 @@ def test_a_formatted_log_directory_stops_the_way_back_while_kraft_still_rules():
 def test_a_claim_that_does_not_come_is_cured_by_one_restart_of_the_controllers():
     walk = Walk()
     walk.cluster.driver_stuck = True
-    walk.go(lambda: all(node.mode == "B" for node in walk.cluster.brokers.values()))
+    walk.go(lambda: all(node.mode == Mode.MIGRATION for node in walk.cluster.brokers.values()))
     before = len(walk.cluster.replaced)
     for _ in range(300):
         walk.step()
@@ -473,7 +483,7 @@ def test_states_that_are_behind_are_raised_before_the_first_controller_stops():
     walk = Walk()
     walk.until("DualWrite")
     walk.cluster.behind = {("orders", 1): 12}
-    walk.go(lambda: any(node.mode == "Stopped" for node in walk.cluster.controllers.values()), BACKWARD)
+    walk.go(lambda: any(node.mode == Mode.STOPPED for node in walk.cluster.controllers.values()), BACKWARD)
     raised = [effect for effect in walk.cluster.done if isinstance(effect, RaiseVersions)]
     assert raised == [RaiseVersions({("orders", 1): 12}, walk.cluster.controller_epoch)]
     walk.go(lambda: False, BACKWARD)
@@ -483,9 +493,9 @@ def test_states_that_are_behind_are_raised_before_the_first_controller_stops():
 def test_controllers_that_stop_before_everything_was_written_are_started_again():
     walk = Walk()
     walk.until("DualWrite")
-    walk.go(lambda: all(node.mode == "Stopped" for node in walk.cluster.controllers.values()), BACKWARD)
+    walk.go(lambda: all(node.mode == Mode.STOPPED for node in walk.cluster.controllers.values()), BACKWARD)
     walk.cluster.offset -= 100
-    walk.go(lambda: all(node.mode == "P" for node in walk.cluster.controllers.values()), BACKWARD)
+    walk.go(lambda: all(node.mode == Mode.MIGRATION_CONTROLLER for node in walk.cluster.controllers.values()), BACKWARD)
     assert walk.cluster.taken, "the claim was ended although metadata is missing in ZooKeeper"
     walk.cluster.offset += 100
     walk.go(lambda: False, BACKWARD)
@@ -515,7 +525,7 @@ def test_once_zookeeper_is_being_given_back_nobody_turns_round_again():
 def test_between_kraft_and_zookeeper_a_pause_waits():
     walk = Walk()
     walk.until("DualWrite")
-    walk.go(lambda: walk.cluster.taken and walk.position.nodes["kafka-controller-1"].assigned == "Stopped", BACKWARD)
+    walk.go(lambda: walk.cluster.taken and walk.position.nodes["kafka-controller-1"].assigned == Mode.STOPPED, BACKWARD)
     for _ in range(100):
         decision = decide(PLAN, walk.picture(), intent(BACKWARD, paused=True), walk.streaks, walk.cluster.now)
         for effect in decision.effects:
@@ -523,7 +533,7 @@ def test_between_kraft_and_zookeeper_a_pause_waits():
         walk.streaks, walk.position = dict(decision.streaks), decision.position
         walk.cluster.pass_time(1.0)
     assert not walk.cluster.taken
-    assert [node.mode for node in walk.cluster.brokers.values()] == ["B", "B", "B"], "and then it stands"
+    assert {node.mode for node in walk.cluster.brokers.values()} == {Mode.MIGRATION}, "and then it stands"
 
 
 # --- brokers whose protocol version is too old --------------------------------------------------------------------------
@@ -538,17 +548,17 @@ def too_old() -> Walk:
 def test_the_protocol_version_is_raised_before_there_is_anything_to_migrate_to():
     walk = too_old()
     walk.until("ProvisionControllers")
-    assert walk.modes_seen[-1] == "RRR"
-    assert [name for name, mode in walk.assigned if mode == "R"] == ["kafka-1", "kafka-0", "kafka-2"]
+    assert walk.modes_seen[-1] == three(Mode.ZOOKEEPER_RAISED)
+    assert [name for name, mode in walk.assigned if mode == Mode.ZOOKEEPER_RAISED] == ["kafka-1", "kafka-0", "kafka-2"]
     assert walk.cluster.controllers == {}
     assert walk.cluster.claimed_by == UID
     walk.until()
-    assert changes(walk.modes_seen) == ["AAA", "AAR", "ARR", "RRR", "BRR", "BBR", "BBB", "BBC", "BCC", "CCC"]
+    assert changes(walk.modes_seen) == one_by_one(Mode.ZOOKEEPER, Mode.ZOOKEEPER_RAISED, Mode.MIGRATION, Mode.KRAFT)
     assert sorted(walk.cluster.replaced) == sorted([*BROKERS, *BROKERS, *BROKERS, *CONTROLLERS, REHEARSED, *PROOF])
 
 
 def test_a_version_that_will_do_is_left_alone(walked):
-    assert "R" not in "".join(walked.modes_seen)
+    assert not [seen for seen in walked.modes_seen if Mode.ZOOKEEPER_RAISED in seen]
     assert [step for step in walked.steps if step == "RaiseProtocolVersion"], "it is walked through"
 
 
@@ -560,16 +570,16 @@ def older(protocol: str) -> Walk:
     return walk
 
 
-@pytest.mark.parametrize(("protocol", "modes"), [
-    ("3.8", ["AAA", "AAU", "AUU", "UUU", "BUU", "BBU", "BBB", "BBC", "BCC", "CCC"]),
-    ("3.4", ["AAA", "AAU", "AUU", "UUU", "RUU", "RRU", "RRR", "BRR", "BBR", "BBB", "BBC", "BCC", "CCC"])])
-def test_an_older_kafka_is_upgraded_before_anything_else(protocol, modes):
+@pytest.mark.parametrize(("protocol", "through"), [
+    ("3.8", [Mode.ZOOKEEPER, Mode.ZOOKEEPER_PINNED, Mode.MIGRATION, Mode.KRAFT]),
+    ("3.4", [Mode.ZOOKEEPER, Mode.ZOOKEEPER_PINNED, Mode.ZOOKEEPER_RAISED, Mode.MIGRATION, Mode.KRAFT])])
+def test_an_older_kafka_is_upgraded_before_anything_else(protocol, through):
     walk = older(protocol)
     walk.until("RaiseProtocolVersion")
     assert walk.cluster.controllers == {}
     walk.until()
-    assert changes(walk.modes_seen) == modes
-    restarts = [*BROKERS] * ((len(modes) - 1) // 3)
+    assert changes(walk.modes_seen) == one_by_one(*through)
+    restarts = [*BROKERS] * (len(through) - 1)
     assert sorted(walk.cluster.replaced) == sorted([*restarts, *CONTROLLERS, REHEARSED, *PROOF])
 
 
@@ -578,8 +588,8 @@ UPGRADING = {
     **{f"batch {index} {what}": moment("UpgradeBrokers", index)
        for index in (1, 3) for what, moment in (("assigned", in_batch), ("moved", replaced_in_batch))},
     "raised": replaced_in_batch("RaiseProtocolVersion", 2),
-    "the first to B": replaced_in_batch("EnableMigration", 1),
-    "the first to C": replaced_in_batch("MoveBrokers", 1),
+    "the first to Migration": replaced_in_batch("EnableMigration", 1),
+    "the first to KRaft": replaced_in_batch("MoveBrokers", 1),
 }
 
 
@@ -590,7 +600,7 @@ def test_the_way_back_ends_at_the_older_kafka(moment):
     assert not walk.position.finished
     walk.go(lambda: False, BACKWARD)
     check_back_at_the_start(walk)
-    assert {node.mode for node in walk.cluster.brokers.values()} == {"A"}
+    assert {node.mode for node in walk.cluster.brokers.values()} == {Mode.ZOOKEEPER}
 
 
 RAISED = {
@@ -598,9 +608,9 @@ RAISED = {
     **{f"batch {index} {what}": moment("RaiseProtocolVersion", index)
        for index in (1, 3) for what, moment in (("assigned", in_batch), ("moved", replaced_in_batch))},
     "controllers": opened("ProvisionControllers"),
-    "the first to B": replaced_in_batch("EnableMigration", 1),
-    "all in B": opened("DualWrite"),
-    "the first to C": replaced_in_batch("MoveBrokers", 1),
+    "the first to Migration": replaced_in_batch("EnableMigration", 1),
+    "all in Migration": opened("DualWrite"),
+    "the first to KRaft": replaced_in_batch("MoveBrokers", 1),
 }
 
 
@@ -616,14 +626,14 @@ def test_the_way_back_ends_at_the_old_version(moment):
     assert max((restarts.count(pod) for pod in restarts), default=0) <= 2
     walk.until()
     assert walk.position.attempt == 2
-    assert [node.mode for node in walk.cluster.brokers.values()] == ["C", "C", "C"]
+    assert {node.mode for node in walk.cluster.brokers.values()} == {Mode.KRAFT}
 
 
 def test_no_file_that_a_broker_mounts_is_removed_before_it_runs_on_its_own_again():
     walk = too_old()
     walk.until("EnableMigration")
     walk.go(lambda: walk.position.step == "RaiseProtocolVersion", BACKWARD)
-    while any(node.mode == "R" for node in walk.cluster.brokers.values()):
+    while any(node.mode == Mode.ZOOKEEPER_RAISED for node in walk.cluster.brokers.values()):
         assert walk.cluster.files["kafka-switchover"]
         assert walk.cluster.original is not None
         walk.step(direction=BACKWARD)

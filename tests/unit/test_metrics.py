@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from made_reasons import wait
 from switchover.api.kafka_migration import KafkaMigrationStatus
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import figures as kraft
 from switchover.cluster.facts import Facts
 from switchover.cluster.figures import figures
@@ -44,7 +45,7 @@ def values(picture: Picture) -> dict[tuple[str, ...], float]:
 
 
 def moving() -> Picture:
-    return moment("MoveBrokers", "CBB", "PPP", ("kafka-0",), ACTIVE)
+    return moment("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER, ("kafka-0",), ACTIVE)
 
 
 def scraped(registry: CollectorRegistry) -> str:
@@ -64,8 +65,8 @@ def test_the_kips_metrics_in_the_middle_of_the_move():
     assert found["parity_differences",] == 0
     assert {key[1:] for key in found if key[0] == "broker_metadata_type"} == {
         ("kafka-0", "KRaft"), ("kafka-1", "Dual"), ("kafka-2", "Dual")}
-    assert found["node_assigned_mode", "kafka-controller-0", "controller", "P"] == 1
-    assert found["node_observed_mode", "kafka-0", "broker", "C"] == 1
+    assert found["node_assigned_mode", "kafka-controller-0", "controller", "MigrationController"] == 1
+    assert found["node_observed_mode", "kafka-0", "broker", "KRaft"] == 1
     assert found["step", "MoveBrokers", "Forward"] == 1
     assert found["attempt",] == 1
     assert found["phase", "Running"] == 1
@@ -90,11 +91,12 @@ def test_what_cannot_be_seen_is_absent_and_what_is_on_record_is_not():
     assert not {key[0] for key in blind} & {
         "zk_migration_state", "parity_differences", "dual_write_lag_records", "dual_write_age_seconds", "node_observed_mode",
         "broker_metadata_type"}
-    assert blind["node_assigned_mode", "kafka-0", "broker", "C"] == 1
+    assert blind["node_assigned_mode", "kafka-0", "broker", Mode.KRAFT] == 1
 
 
 @pytest.mark.parametrize("picture", [
-    moment("ProvisionControllers", "AAA", "PPP", (), PRE), moment("ReleaseZooKeeper", "CCC", "FFF", (), POST),
+    moment("ProvisionControllers", Mode.ZOOKEEPER, Mode.MIGRATION_CONTROLLER, (), PRE),
+    moment("ReleaseZooKeeper", Mode.KRAFT, Mode.KRAFT_CONTROLLER, (), POST),
     with_fact(moving(), "zookeeper", Unknown("no answer"))], ids=["before the copy", "after the end", "ZooKeeper unseen"])
 def test_a_lag_is_told_only_while_there_is_dual_write(picture):
     assert not {key[0] for key in values(picture)} & {"dual_write_lag_records", "dual_write_age_seconds"}
@@ -125,7 +127,7 @@ def test_a_pod_put_on_record_is_counted_once_however_often_it_is_evicted():
     assert folded(first, recorded, at).broker_restarts == 1                             # assigned anew
     second = folded(first, recorded, at.with_node(name, replace(record, evicting="uid-2", evictions=2)))
     assert second.broker_restarts == 2
-    controller = at.with_node("kafka-controller-1", NodeRecord(3001, "F", "uid-3", 1))
+    controller = at.with_node("kafka-controller-1", NodeRecord(3001, Mode.KRAFT_CONTROLLER, "uid-3", 1))
     assert folded(second, at, controller).controller_restarts == 1
 
 

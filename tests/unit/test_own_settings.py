@@ -2,6 +2,7 @@
 
 import pytest
 
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.controllers.manifests import voters
 from switchover.cluster.door import edits
 from switchover.cluster.door.brokers import Brokers
@@ -14,7 +15,7 @@ OF_THE_DEMO = Brokers("kafka", "/opt/kafka/bin/kafka-server-start.sh", "/data", 
 
 def printed(script: str = "/srv/kafka/bin/kafka-server-start.sh") -> list[str]:
     quorum = voters(spec_of(), "kafka", {})
-    found = {pod: edits.written(edits.broker("C", node_id, quorum, OF_THE_DEMO)) for pod, node_id in BROKERS.items()}
+    found = {pod: edits.written(edits.broker(Mode.KRAFT, node_id, quorum, OF_THE_DEMO)) for pod, node_id in BROKERS.items()}
     return list(own_settings.lines(found, script, "clusterAAAA"))
 
 

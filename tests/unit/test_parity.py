@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.gates.parity import PARITY, PATIENCE_SECONDS, are_ended_by_a_new_leader, check_parity
 from switchover.cluster.observe.parity import LIFE_SECONDS, PAUSE_SECONDS, ParityWatch
 from switchover.cluster.picture import Picture
@@ -296,7 +297,7 @@ DELETE = "kubectl --namespace kafka delete pod kafka-controller-0"
     (of("ACL"), NOW - 60, f"find out which side is right, as the runbook tells; where it is KRaft's: {DELETE}"),
 ])
 def test_the_cure_names_the_leader_and_one_command(difference: Difference, opened: float | None, cure: str) -> None:
-    picture = moment("DualWrite", "BBB", "PPP", (), MigrationState.MIGRATION, opened=opened)
+    picture = moment("DualWrite", Mode.MIGRATION, Mode.MIGRATION_CONTROLLER, (), MigrationState.MIGRATION, opened=opened)
     found = with_fact(picture, "parity", Known(Parity((difference,), 0, proven=False), NOW))
     assert check_parity(found).unblocks == cure
     leaderless = check_parity(with_fact(found, "quorum", Unknown("no leader"))).unblocks

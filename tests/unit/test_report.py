@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchover.cli.objects import KINDS, Found
+from switchover.cli.objects import KAFKA_MIGRATION, KINDS, Found
 from switchover.cli.report import LISTS, Report, report_of
 from switchover.cli.report_page import LEAST, PLOTS, WIDTH, html, json_of, markdown, plots, rows, split
 from switchover.cli.reporting import WRITERS, form_of, into_file
@@ -51,12 +51,12 @@ def test_a_finished_cluster_tells_its_whole_way() -> None:
         (step, GIVEN["approver"], GIVEN["reason"]) for step in ("Finalize", "HandOver")]
     assert {each.plan_hash for each in found.approvals} == {found.plan_hash}
     assert [int(each.value) > 0 for each in found.restarts] == [True, True]
-    assert dict(found.about)["Nodes by observed mode"] == "3 C, 3 F"
+    assert dict(found.about)["Nodes by observed mode"] == "3 KRaft, 3 KRaftController"
 
 
 def test_a_batch_tells_what_moved_when_it_was_proven_and_when_it_had_baked() -> None:
     (moved,) = (each for each in reported("cluster done").stages if each.step == "MoveBrokers")
-    assert [each.what for each in moved.batches] == [f"kafka-{number} to mode C" for number in (2, 1, 0)]
+    assert [each.what for each in moved.batches] == [f"kafka-{number} to mode KRaft" for number in (2, 1, 0)]
     assert all(moved.start < each.start < each.proven < each.end <= moved.end for each in moved.batches)
 
 
@@ -390,6 +390,14 @@ def test_a_status_of_the_release_before_has_a_page(kind: Any) -> None:
     found = reported(Found(kind, resource))
     assert [each.step for each in found.stages] == [each["name"] for each in resource["status"]["steps"]]
     assert resource["status"]["progress"]["step"] in html(found)
+
+
+def test_modes_that_were_letters_are_reported_by_name() -> None:
+    resource = json.loads((Path(__file__).parent / "last_release" / "kafkamigration.json").read_text())
+    assert {node["observed"] for node in resource["status"]["nodes"]} == {"B", "P"}
+    found = reported(Found(KAFKA_MIGRATION, resource))
+    assert dict(found.about)["Nodes by observed mode"] == "3 Migration, 3 MigrationController"
+    assert [pace.mode for pace in found.paces] == ["Migration"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,6 +9,7 @@ import pytest
 from invariants.jury import judged
 from invariants.memory import Limits
 from sandbox.history import events
+from switchover.api.kafka_migration import NodeMode as Mode
 
 OPERATOR = "system:serviceaccount:demo:switchover"
 SPEC = {"brokers": [{"name": "kafka"}], "controllers": {"name": "kafka-controller"}, "desiredState": "Running",
@@ -23,11 +24,12 @@ def line(second: int, verb: str, resource: str, name: str, body: Any, *, code: i
                        "objectRef": target, "responseStatus": {"code": code}, "requestObject": body, "requestURI": uri})
 
 
-def record(second: int, step: str = "EnableMigration", evicting: str = "p-1", observed: str = "A", version: str = "",
+def record(second: int, step: str = "EnableMigration", evicting: str = "p-1", observed: str = Mode.ZOOKEEPER,
+           version: str = "",
            **more: Any) -> str:
-    nodes = [{"name": "kafka-0", "assigned": "B", "evicting": evicting, "observed": observed},
-             {"name": "kafka-1", "assigned": "A", "observed": "A"},
-             {"name": "kafka-controller-0", "assigned": "P", "observed": "P"}]
+    nodes = [{"name": "kafka-0", "assigned": Mode.MIGRATION, "evicting": evicting, "observed": observed},
+             {"name": "kafka-1", "assigned": Mode.ZOOKEEPER, "observed": Mode.ZOOKEEPER},
+             {"name": "kafka-controller-0", "assigned": Mode.MIGRATION_CONTROLLER, "observed": Mode.MIGRATION_CONTROLLER}]
     progress = {"step": step, "direction": "Forward", "openTime": "2026-11-21T20:00:00Z", "batch": 1,
                 "batchNodes": ["kafka-0"], **more}
     status = {"progress": progress, "nodes": nodes, "observedGeneration": 1, "phase": str(second)}
@@ -48,7 +50,7 @@ def found(tmp_path: Path, *lines: str) -> list[str]:
 
 
 def test_a_lawful_log(tmp_path: Path) -> None:
-    assert found(tmp_path, CREATED, record(1), EVICTED, record(9, observed="B")) == []
+    assert found(tmp_path, CREATED, record(1), EVICTED, record(9, observed=Mode.MIGRATION)) == []
 
 
 @pytest.mark.parametrize(("rule", "lines"), [
@@ -59,7 +61,7 @@ def test_a_lawful_log(tmp_path: Path) -> None:
             line(2, "patch", "kafkamigrations", "kafka", {"spec": {"desiredState": "Paused"}}, by="alice"),
             line(50, "create", "pods/eviction", "kafka-0", {"deleteOptions": {"preconditions": {"uid": "p-1"}}}))),
     ("O5", (CREATED, record(1), line(2, "delete", "pods", "kafka-0", {}))),
-    ("K1", (CREATED, record(1, observed="C"))),
+    ("K1", (CREATED, record(1, observed=Mode.KRAFT))),
     ("K6", (CREATED, record(1), line(2, "delete", "statefulsets", "zookeeper", {}))),
 ])
 def test_what_is_broken_there_is_told(tmp_path: Path, rule: str, lines: tuple[str, ...]) -> None:

@@ -46,20 +46,20 @@ SILENT = judged("Quiet", unknown(NODE_UNKNOWN, "broker 1 was not\nheard"))
 
 def test_a_pass_tells_what_is_new_and_nothing_twice():
     healthy, counting = judged("Healthy", passed(), is_open=True), judged("InSync", passed(), held=("1 s", "9 s"))
-    page, lines = told(Page(), healthy, counting, SILENT, seen={"n0": "in A"}, stalled=SILENT)
-    assert lines == ("step: Move, forward", "seen: n0 in A", "open: Healthy", "passing: InSync (9 s)",
+    page, lines = told(Page(), healthy, counting, SILENT, seen={"n0": "in Old"}, stalled=SILENT)
+    assert lines == ("step: Move, forward", "seen: n0 in Old", "open: Healthy", "passing: InSync (9 s)",
                      "unknown: Quiet: NodeUnknown, broker 1 was not heard", "stalled: Quiet")
     same = judged("InSync", passed(), held=("2 s", "9 s"))
-    page, lines = told(page, healthy, same, SILENT, seen={"n0": "in A"}, stalled=SILENT)
+    page, lines = told(page, healthy, same, SILENT, seen={"n0": "in Old"}, stalled=SILENT)
     assert lines == ()
-    _, lines = told(page, judged("InSync", passed(), is_open=True), seen={"n0": "in B"})
-    assert lines == ("seen: n0 in B", "open: InSync")
+    _, lines = told(page, judged("InSync", passed(), is_open=True), seen={"n0": "in New"})
+    assert lines == ("seen: n0 in New", "open: InSync")
 
 
 def test_a_fact_that_was_not_asked_for_meanwhile_is_not_news():
-    page, _ = told(Page(), seen={"n0": "in A"})
+    page, _ = told(Page(), seen={"n0": "in Old"})
     page, _ = told(page)
-    assert told(page, seen={"n0": "in A"})[1] == ()
+    assert told(page, seen={"n0": "in Old"})[1] == ()
 
 
 def test_gates_that_found_the_same_are_told_together():

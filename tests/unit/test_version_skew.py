@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Direction
 from switchover.cluster.kind import KafkaMigrations
 from switchover.engine.approvals import plan_hash
@@ -23,6 +24,9 @@ HERE = Path(__file__).parent / "last_release"
 KINDS: dict[str, Any] = {
     "kafkamigration": KafkaMigrations(Policy(), "switchover:1"), "consumergroupmigration": ConsumerGroupMigrations(Policy())}
 STEPS = {"kafkamigration": "MoveBrokers", "consumergroupmigration": "Rollout"}
+MODES = {"A": "ZooKeeper", "U": "ZooKeeperPinned", "R": "ZooKeeperRaised", "B": "Migration", "C": "KRaft", "K": "OwnKRaft",
+         "P": "MigrationController", "F": "KRaftController"}
+"""What the release before wrote for a mode."""
 NOW = 1_790_000_500.0
 each_kind = pytest.mark.parametrize("name", KINDS)
 
@@ -42,6 +46,14 @@ def put(raw: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
         at = at[int(part)] if part.isdigit() else at[part]
     at[last] = value
     return raw
+
+
+def named(status: dict[str, Any]) -> dict[str, Any]:
+    """The same status with its modes by their names."""
+    nodes = [{**node, "assigned": MODES[node["assigned"]], "observed": MODES[node["observed"]]}
+             for node in status.get("nodes", ())]
+    paces = [{**pace, "name": MODES[pace["name"]]} for pace in status.get("restarts", ())]
+    return {**status, **({"nodes": nodes} if nodes else {}), **({"restarts": paces} if paces else {})}
 
 
 def folded(name: str, raw: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -69,10 +81,25 @@ def test_a_record_of_the_release_before_is_gone_on_from(name):
     assert (decision.effects, decision.position) == ((), at)
     assert decision.stalled is None, "blind, and patient"
     assert status.uid == raw["metadata"]["uid"], "adopted: from here on it is this object's"
-    mine = json.loads(json.dumps(status.manifest()))
+    mine, theirs = json.loads(json.dumps(status.manifest())), named(raw["status"])
     for part in ("nodes", "slots", "history", "steps", "attempt", "clusterId", "restarts"):
-        assert mine.get(part) == raw["status"].get(part), part
+        assert mine.get(part) == theirs.get(part), part
     assert (raw["status"].get("evidence"), mine["evidence"]) == (None, []), "it recorded none: nothing is made up"
+
+
+@pytest.mark.parametrize("letter", MODES)
+def test_a_mode_that_was_a_letter_is_read_and_what_is_written_has_its_name(letter):
+    raw = written("kafkamigration")
+    pace, change = raw["status"]["restarts"][0], raw["status"]["plan"]["changes"][0]
+    for path, value in (("nodes.1.assigned", letter), ("nodes.1.observed", letter),
+                        ("restarts", [{**pace, "name": letter}]),
+                        ("plan.changes", [{**change, "name": f"kafka/{letter}"}])):
+        raw = put(raw, path, value)
+    migration, _, status = folded("kafkamigration", raw)
+    assert migration.status.nodes[1].assigned is migration.status.restarts[0].name is NodeMode(MODES[letter])
+    mine = status.manifest()
+    assert (mine["nodes"][1]["assigned"], mine["nodes"][1]["observed"]) == (MODES[letter], MODES[letter])
+    assert (mine["restarts"][0]["name"], mine["plan"]["changes"][0]["name"]) == (MODES[letter], f"kafka/{MODES[letter]}")
 
 
 @each_kind

@@ -15,6 +15,7 @@ import runbooks
 import step_pictures
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.kafka_migration import KafkaMigration
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.gates.replicas import check_all_in_sync
 from switchover.cluster.plan import PLAN
 from switchover.operator.metrics import METRICS
@@ -114,20 +115,20 @@ def test_words_of_others_break_no_table() -> None:
 
 def test_the_pictures_follow_the_plan_to_its_end() -> None:
     scenes = {step.name: scene for step, scene in step_pictures.scenes()}
-    assert scenes["EnableMigration"].brokers == ("B", "B", "A")
+    assert scenes["EnableMigration"].brokers == (Mode.MIGRATION, Mode.MIGRATION, Mode.ZOOKEEPER)
     assert (scenes["EnableMigration"].claimed, scenes["CopyMetadata"].claimed) == (False, True)
-    assert scenes["Soak"].brokers == ("C", "C", "C")
+    assert scenes["Soak"].brokers == (Mode.KRAFT, Mode.KRAFT, Mode.KRAFT)
     assert scenes["Soak"].restarted == {("controller", 0)}
     assert (scenes["Soak"].dual_write, scenes["Finalize"].dual_write) == (True, False)
-    assert scenes["Finalize"].controllers == ("F", "F", "F")
+    assert scenes["Finalize"].controllers == (Mode.KRAFT_CONTROLLER, Mode.KRAFT_CONTROLLER, Mode.KRAFT_CONTROLLER)
     assert scenes["ReleaseZooKeeper"].restarted == {("broker", 0), ("controller", 0)}
     assert [name for name, scene in scenes.items() if not scene.zookeeper] == ["ReleaseZooKeeper"]
 
 
 def test_a_rollout_that_the_pictures_do_not_know_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {mode: words for mode, words in step_pictures.BROKERS.items() if mode != "K"}
+    known = {mode: words for mode, words in step_pictures.BROKERS.items() if mode != Mode.OWN_KRAFT}
     monkeypatch.setattr(step_pictures, "BROKERS", known)
-    with pytest.raises(ValueError, match="a rollout to mode K has no picture"):
+    with pytest.raises(ValueError, match="a rollout to mode OwnKRaft has no picture"):
         list(step_pictures.scenes())
 
 

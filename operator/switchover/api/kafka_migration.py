@@ -1,9 +1,12 @@
 """The resource `KafkaMigration`: one Kafka cluster from ZooKeeper to KRaft."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, GetJsonSchemaHandler, field_validator, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from switchover.api.controllers import ControllersSpec, ResourceRequirements
 from switchover.api.meta import (
@@ -228,23 +231,45 @@ class MetadataState(StrEnum):
 
 
 class NodeMode(StrEnum):
-    """The configuration a node runs in: brokers A, U, R, B, C, K; controllers P, F; both Stopped.
+    """The configuration a node runs in; a controller is in one of the last three.
 
-    A is ZooKeeper, U the same on Kafka 3.9 with the protocol version of before, R with the protocol version raised, B is
-    ZooKeeper with the migration flag, C is KRaft, K is KRaft by the user's own configuration; P is a controller that
-    migrates, F one that has finalized.
+    ZooKeeper is a broker as it was, ZooKeeperPinned one on Kafka 3.9 with the protocol version of before, ZooKeeperRaised
+    one with the protocol version raised, Migration one with the migration flag. KRaft is a broker on KRaft by Switchover's
+    edits, OwnKRaft one by the user's own configuration. MigrationController is a controller that migrates, KRaftController
+    one that has finalized.
     """
 
     NONE = ""
-    A = "A"
-    U = "U"
-    R = "R"
-    B = "B"
-    C = "C"
-    K = "K"
-    P = "P"
-    F = "F"
+    ZOOKEEPER = "ZooKeeper"
+    ZOOKEEPER_PINNED = "ZooKeeperPinned"
+    ZOOKEEPER_RAISED = "ZooKeeperRaised"
+    MIGRATION = "Migration"
+    KRAFT = "KRaft"
+    OWN_KRAFT = "OwnKRaft"
+    MIGRATION_CONTROLLER = "MigrationController"
+    KRAFT_CONTROLLER = "KRaftController"
     STOPPED = "Stopped"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "NodeMode | None":
+        return FORMERLY.get(value) if isinstance(value, str) else None
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler(core)
+        return {**schema, "enum": [*schema["enum"], *FORMERLY]}
+
+
+FORMERLY: Mapping[str, NodeMode] = {
+    "A": NodeMode.ZOOKEEPER, "U": NodeMode.ZOOKEEPER_PINNED, "R": NodeMode.ZOOKEEPER_RAISED, "B": NodeMode.MIGRATION,
+    "C": NodeMode.KRAFT, "K": NodeMode.OWN_KRAFT, "P": NodeMode.MIGRATION_CONTROLLER, "F": NodeMode.KRAFT_CONTROLLER}
+"""What was written for a mode before it had a name: read still, and accepted by the CRD, since an operator of before may
+write it until it is replaced, and nobody writes the status of a migration that has ended. Whatever is written has names."""
+
+
+def name_of(mode: str) -> str:
+    """The name of a mode, however it was written."""
+    return FORMERLY.get(mode, mode)
 
 
 class NodeStatus(Model):
@@ -315,6 +340,15 @@ class KafkaMigrationStatus(MigrationStatus):
     """How long restarts took, by mode."""
     rehearsal: RehearsalStatus | None = None
     """What was measured on the replica: the estimate of the copy, and part of the limit after which it takes too long."""
+
+    @field_validator("plan")
+    @classmethod
+    def _with_names(cls, plan: PlanPreview | None) -> PlanPreview | None:
+        """kafka/Migration of kafka/B."""
+        if plan is None:
+            return None
+        changes = ((change, *change.name.rpartition("/")) for change in plan.changes)
+        return plan.evolve(changes=tuple(change.evolve(name=f"{of}/{name_of(mode)}") for change, of, _, mode in changes))
 
 
 class KafkaMigration(Model):

@@ -49,7 +49,7 @@ class PlannedChange(Model):
     """What one restart changes in the configuration of every pod of a StatefulSet."""
 
     name: Name
-    """The StatefulSet and the mode that its pods are restarted into, such as kafka/B."""
+    """The StatefulSet and the mode that its pods are restarted into, such as kafka/Migration."""
     lines: Annotated[tuple[Line, ...], Field(max_length=LINES_SHOWN)] = ()
     """Keys that go (`- key=value`) and come (`+ key=value`). Secret values are hidden."""
     own: Annotated[tuple[Name, ...], Field(max_length=LINES_SHOWN)] = ()

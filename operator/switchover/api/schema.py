@@ -170,10 +170,13 @@ class Told:
     otherwise: StrEnum
 
     def __get_pydantic_core_schema__(self, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        known = {item.value for item in type(self.otherwise)}
-
         def read(value: Any) -> Any:
-            return self.otherwise if isinstance(value, str) and value not in known else value
+            if not isinstance(value, str):
+                return value
+            try:
+                return type(self.otherwise)(value)
+            except ValueError:
+                return self.otherwise
 
         return core_schema.no_info_before_validator_function(read, handler(source))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from switchover.api.kafka_migration import name_of
 from switchover.api.meta import DesiredState
 from switchover.api.status import Phase
 from switchover.cli.objects import KAFKA_MIGRATION, Found
@@ -202,7 +203,7 @@ def _left(found: Found, step: str) -> Iterator[str]:
         return
     modes: dict[str, int] = {}
     for node in (*found.status.get("nodes", ()), *found.status.get("slots", ())):
-        mode = node.get("assigned") or "as it was"
+        mode = name_of(node.get("assigned", "")) or "as it was"
         modes[mode] = modes.get(mode, 0) + 1
     if modes:
         what = "nodes by mode" if found.kind is KAFKA_MIGRATION else "pods by template"

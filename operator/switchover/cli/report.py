@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from switchover.api.kafka_migration import name_of
 from switchover.cli.loose import mapping, mappings, text, texts, time, whole
 from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.terminal import clean
@@ -197,7 +198,7 @@ def report_of(found: Found, events: Sequence[Mapping[str, Any]] | str, releases:
         active_seconds=whole(progress.get("activeSeconds")), gate_seconds=whole(progress.get("gateWaitSeconds")),
         human_seconds=whole(progress.get("humanWaitSeconds")), rollback=_rollback(status),
         about=tuple(_about(found, spec, status, metadata)), restarts=tuple(_restarts(found, status)),
-        paces=tuple(Pace(text(each.get("name")), whole(each.get("batches")), whole(each.get("averageSeconds")),
+        paces=tuple(Pace(name_of(text(each.get("name"))), whole(each.get("batches")), whole(each.get("averageSeconds")),
                          whole(each.get("slowestSeconds"))) for each in mappings(status.get("restarts"))),
         versions=tuple(_versions(resource, spec, clean(releases), own)),
         stages=stages, waiting=tuple(map(_waiting, mappings(status.get("waitingFor")))),
@@ -260,7 +261,7 @@ def _number(value: Any, unit: str) -> str:
 
 
 def _counted(nodes: Any) -> str:
-    modes = Counter(text(each.get("observed")) or "not observed" for each in mappings(nodes))
+    modes = Counter(name_of(text(each.get("observed"))) or "not observed" for each in mappings(nodes))
     return ", ".join(f"{count} {mode}" for mode, count in sorted(modes.items()))
 
 

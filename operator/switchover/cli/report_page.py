@@ -26,8 +26,10 @@ UNKNOWN = "Unknown"
 WIDTH = 1000.0
 """Of a drawing, in units of its own: it is as wide as the page lets it be."""
 MODES = {
-    "KafkaMigration": "Modes: A ZooKeeper, R the same with its protocol version raised, B ZooKeeper with the migration flag,"
-                      " C KRaft; of controllers P migrating, F finalized.",
+    "KafkaMigration": "Modes of brokers: ZooKeeper as they were, ZooKeeperPinned on Kafka 3.9 with the protocol version of"
+                      " before, ZooKeeperRaised with the protocol version raised, Migration with the migration flag,"
+                      " KRaft by Switchover's edits, OwnKRaft by your own configuration; of controllers:"
+                      " MigrationController while they migrate, KRaftController finalized, Stopped.",
     "ConsumerGroupMigration": "Modes: Original the workload as it was, Intermediate the workload with its bridge,"
                               " Target the workload with the template of the spec.",
 }

@@ -10,6 +10,7 @@ from typing import Any
 from rich.text import Text
 from rich.tree import Tree
 
+from switchover.api.kafka_migration import name_of
 from switchover.cli.steps import Resource, step_record, steps_of
 from switchover.cli.terminal import clean
 from switchover.reasons.walk import MUST_HOLD
@@ -118,7 +119,8 @@ def _holds(resource: Resource) -> set[str]:
 
 def _nodes(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Kafka's nodes, or a group's slots."""
-    return [*status.get("nodes", []), *status.get("slots", [])]
+    return [{**node, **{key: name_of(node[key]) for key in ("assigned", "observed") if key in node}}
+            for node in (*status.get("nodes", []), *status.get("slots", []))]
 
 
 def _progress(status: Mapping[str, Any], key: str) -> Any:

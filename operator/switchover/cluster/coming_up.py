@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 
+from switchover.api.kafka_migration import NodeMode
 from switchover.cluster.picture import Picture
 from switchover.engine.rollout import Phase
 from switchover.engine.windows import utc
 from switchover.kubernetes.workloads import Pod, Stage
 from switchover.outside.observed import Known
 
-STOPPED = "Stopped"
-"""The mode of a controller that stands still: it answers nobody."""
 USUAL_SECONDS: Mapping[Stage, float] = {
     Stage.PENDING: 60.0, Stage.PREPARING: 300.0, Stage.INITIALIZING: 120.0, Stage.ENDED: 0.0, Stage.RUNNING: 300.0}
 """How long a pod may be at one stage before that is called too long (docs/runbooks/PodInTrouble.md): an image may be large,
@@ -20,7 +19,8 @@ def phase_of(picture: Picture, name: str, pod: Pod) -> Phase | None:
     """Where a node on record is that does not run in its assigned mode yet; None for one that does, and is Ready."""
     record, (stage, container, since) = picture.position.nodes[name], pod.reached
     mode = picture.mode(record.node_id)
-    arrived = mode.value == record.assigned if isinstance(mode, Known) else record.assigned == STOPPED
+    # A controller that stands still answers nobody.
+    arrived = mode.value == record.assigned if isinstance(mode, Known) else record.assigned == NodeMode.STOPPED
     if arrived and pod.ready:
         return None
     if pod.terminating:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
+from switchover.api.kafka_migration import NodeMode
 from switchover.api.meta import Window
 from switchover.api.status import Direction
-from switchover.cluster import nodes
+from switchover.cluster import modes, nodes
 from switchover.cluster.gates.dual_write import copy_timeout
 from switchover.cluster.picture import Picture
 from switchover.engine.pace import Pace, under_way, waits_for_a_person
@@ -23,7 +24,6 @@ BROKER_SECONDS = 120.0
 """Assumed of a batch of brokers before one was measured: eviction, start, and every replica in sync again."""
 CONTROLLER_SECONDS = 60.0
 """Assumed of a controller before one was measured."""
-BROKER_MODES, CONTROLLER_MODES = "AURBCK", ("P", "F", "Stopped")
 STEPS = tuple(step.value for step in Step)
 SUCCEEDED = STEPS.index(Step.FINALIZE) + 1
 
@@ -47,7 +47,7 @@ class Work:
 
 def measured(picture: Picture, mode: str) -> Pace | None:
     """The pace of a mode, or of another mode of the same kind of node: a restart is a restart."""
-    kin = BROKER_MODES if mode in BROKER_MODES else CONTROLLER_MODES
+    kin = modes.BROKERS if mode in modes.BROKERS else modes.CONTROLLERS
     others = [picture.paces[other] for other in kin if other in picture.paces]
     return picture.paces.get(mode) or max(others, key=lambda pace: pace.slowest, default=None)
 
@@ -56,7 +56,7 @@ def restart_seconds(picture: Picture, mode: str, slowest: bool = False) -> float
     """From the first eviction of a batch until its gates have passed."""
     if (pace := measured(picture, mode)) is not None:
         return pace.slowest if slowest else pace.average
-    return BROKER_SECONDS if mode in BROKER_MODES else CONTROLLER_SECONDS
+    return BROKER_SECONDS if mode in modes.BROKERS else CONTROLLER_SECONDS
 
 
 def _sizes(picture: Picture) -> tuple[BatchSize, ...]:
@@ -82,7 +82,7 @@ def _rest_of_batch(picture: Picture) -> Iterator[Work]:
         return
     mode = at.nodes[at.batch.nodes[0]].assigned
     sizes = _sizes(picture)
-    bakes = at.direction is Direction.FORWARD and mode in BROKER_MODES
+    bakes = at.direction is Direction.FORWARD and mode in modes.BROKERS
     bake = sizes[min(at.batches_done, len(sizes) - 1)].bake if bakes else 0.0
     if at.batch.proven is not None:
         seconds = max(0.0, bake - (picture.now - at.batch.proven))
@@ -96,22 +96,30 @@ def _rest_of_batch(picture: Picture) -> Iterator[Work]:
 
 def nodes_of(picture: Picture) -> dict[str, NodeRecord]:
     """The nodes on record; before there are any, those that there will be. Empty while nobody can tell how many."""
-    controllers = {name: NodeRecord(node_id, "P") for name, node_id in picture.controllers.items()}
+    controllers = {name: NodeRecord(node_id, NodeMode.MIGRATION_CONTROLLER) for name, node_id in picture.controllers.items()}
     if picture.position.nodes:
         return {**controllers, **picture.position.nodes}
     if not isinstance(picture.facts.kubernetes, Known):
         return {}
     workloads = [found for found in picture.facts.kubernetes.value.brokers.values() if found is not None]
-    brokers = {f"{found.name}-{ordinal}": NodeRecord(-1, "A") for found in workloads for ordinal in range(found.replicas)}
+    brokers = {f"{found.name}-{ordinal}": NodeRecord(-1, NodeMode.ZOOKEEPER)
+               for found in workloads for ordinal in range(found.replicas)}
     return {**brokers, **controllers} if brokers else {}
 
 
-def _left(picture: Picture, brokers: bool, without: str) -> int:
-    """How many nodes are neither settled in one of the modes `without` nor on their way there in the batch on record."""
-    own, batch = picture.controllers, picture.batch
+def _left(picture: Picture, brokers: bool, mode: NodeMode) -> int:
+    """How many nodes are neither settled in the mode, or in one that comes after it, nor on their way there in the batch on
+    record."""
+    own, batch, kin = picture.controllers, picture.batch, modes.BROKERS if brokers else modes.RUNNING_CONTROLLERS
+    there = kin[kin.index(mode):]
     return sum((name not in own) == brokers
-               and not (record.assigned in without and (record.settled or name in batch))
+               and not (record.assigned in there and (record.settled or name in batch))
                for name, record in nodes_of(picture).items())
+
+
+def _brokers(picture: Picture, step: str, mode: NodeMode, slowest: bool) -> Iterator[Work]:
+    """Batches of all brokers that are left."""
+    return _batches(picture, step, mode, _left(picture, True, mode), slowest)
 
 
 # --- forward ------------------------------------------------------------------------------------------------------------
@@ -119,32 +127,35 @@ def _left(picture: Picture, brokers: bool, without: str) -> int:
 
 def _upgrade(picture: Picture, slowest: bool) -> Iterator[Work]:
     if picture.upgrades:
-        yield from _batches(picture, Step.UPGRADE_BROKERS, "U", _left(picture, True, "URBC"), slowest)
+        yield from _brokers(picture, Step.UPGRADE_BROKERS, NodeMode.ZOOKEEPER_PINNED, slowest)
 
 
 def _raise(picture: Picture, slowest: bool) -> Iterator[Work]:
     if picture.raises:
-        yield from _batches(picture, Step.RAISE_PROTOCOL_VERSION, "R", _left(picture, True, "RBC"), slowest)
+        yield from _brokers(picture, Step.RAISE_PROTOCOL_VERSION, NodeMode.ZOOKEEPER_RAISED, slowest)
 
 
 def _provision(picture: Picture, slowest: bool) -> Iterator[Work]:
-    yield Work(Step.PROVISION_CONTROLLERS, restart_seconds(picture, "P", slowest))    # all at once, and they restart nothing
+    # All at once, and they restart nothing.
+    yield Work(Step.PROVISION_CONTROLLERS, restart_seconds(picture, NodeMode.MIGRATION_CONTROLLER, slowest))
 
 
 def _enable(picture: Picture, slowest: bool) -> Iterator[Work]:
-    yield from _batches(picture, Step.ENABLE_MIGRATION, "B", _left(picture, True, "BC") - 1, slowest)
+    left = _left(picture, True, NodeMode.MIGRATION) - 1
+    yield from _batches(picture, Step.ENABLE_MIGRATION, NodeMode.MIGRATION, left, slowest)
 
 
 def _copy(picture: Picture, slowest: bool) -> Iterator[Work]:
     """The last broker, claim and copy are one: between them no controller of the cluster works."""
     seconds = copy_timeout(picture) if slowest or picture.rehearsed is None else picture.rehearsed
+    left = min(1, _left(picture, True, NodeMode.MIGRATION))
     last = [replace(batch, seconds=batch.seconds + seconds)
-            for batch in _batches(picture, Step.COPY_METADATA, "B", min(1, _left(picture, True, "BC")), slowest)]
+            for batch in _batches(picture, Step.COPY_METADATA, NodeMode.MIGRATION, left, slowest)]
     yield from last or (Work(Step.COPY_METADATA, seconds, disrupts=False),)
 
 
 def _move(picture: Picture, slowest: bool) -> Iterator[Work]:
-    yield from _batches(picture, Step.MOVE_BROKERS, "C", _left(picture, True, "C"), slowest)
+    yield from _brokers(picture, Step.MOVE_BROKERS, NodeMode.KRAFT, slowest)
 
 
 def _soak(picture: Picture, slowest: bool) -> Iterator[Work]:
@@ -152,21 +163,22 @@ def _soak(picture: Picture, slowest: bool) -> Iterator[Work]:
     here = at.step == Step.SOAK
     stood = picture.now - at.opened if here and at.opened is not None else 0.0
     if not here or (at.batches_done == 0 and at.batch is None):
-        yield Work(Step.SOAK, restart_seconds(picture, "P", slowest), 1)              # the rehearsed change of leader
+        # The rehearsed change of leader.
+        yield Work(Step.SOAK, restart_seconds(picture, NodeMode.MIGRATION_CONTROLLER, slowest), 1)
     yield Work(Step.SOAK, max(0.0, picture.spec.soak_seconds - stood), disrupts=False, from_start=True)
 
 
 def _finalize(picture: Picture, slowest: bool) -> Iterator[Work]:
     """All controllers are one: a quorum is not left half finalized."""
-    left = _left(picture, False, "F")
+    left = _left(picture, False, NodeMode.KRAFT_CONTROLLER)
     begun = picture.position.step == Step.FINALIZE and (picture.position.batches_done > 0 or under_way(picture.position))
-    yield Work(Step.FINALIZE, left * restart_seconds(picture, "F", slowest), left, disrupts=not begun)
+    yield Work(Step.FINALIZE, left * restart_seconds(picture, NodeMode.KRAFT_CONTROLLER, slowest), left, disrupts=not begun)
 
 
 def _hand_over(picture: Picture, slowest: bool) -> Iterator[Work]:
     if picture.own_configuration:
-        yield from _batches(picture, Step.HAND_OVER, "K", _left(picture, True, "K"), slowest)
-        yield Work(Step.HAND_OVER, restart_seconds(picture, "F", slowest), 1)
+        yield from _brokers(picture, Step.HAND_OVER, NodeMode.OWN_KRAFT, slowest)
+        yield Work(Step.HAND_OVER, restart_seconds(picture, NodeMode.KRAFT_CONTROLLER, slowest), 1)
 
 
 def _release(picture: Picture, slowest: bool) -> Iterator[Work]:
@@ -177,9 +189,9 @@ def _release(picture: Picture, slowest: bool) -> Iterator[Work]:
     if picture.spec.zookeeper.shared:
         return
     if restarted < 1:
-        yield Work(Step.RELEASE_ZOOKEEPER, restart_seconds(picture, "C", slowest) + _sizes(picture)[0].bake, 1)
+        yield Work(Step.RELEASE_ZOOKEEPER, restart_seconds(picture, NodeMode.KRAFT, slowest) + _sizes(picture)[0].bake, 1)
     if restarted < 2:
-        yield Work(Step.RELEASE_ZOOKEEPER, restart_seconds(picture, "F", slowest), 1)
+        yield Work(Step.RELEASE_ZOOKEEPER, restart_seconds(picture, NodeMode.KRAFT_CONTROLLER, slowest), 1)
 
 
 WORK: dict[str, Callable[[Picture, bool], Iterator[Work]]] = {
@@ -225,14 +237,14 @@ def way_back(picture: Picture) -> tuple[Work, ...]:
     at, own = picture.position, picture.controllers
     brokers = [record for name, record in at.nodes.items() if name not in own]
     moved = at.step in STEPS[STEPS.index(Step.MOVE_BROKERS):]
-    to_b = sum(moved and (record.assigned == "C" or not record.settled) for record in brokers)
-    to_a = sum(record.assigned != "A" or not record.settled for record in brokers)
-    running = sum(record.assigned in ("P", "F") for name, record in at.nodes.items() if name in own)
+    to_migration = sum(moved and (record.assigned == NodeMode.KRAFT or not record.settled) for record in brokers)
+    to_zookeeper = sum(record.assigned != NodeMode.ZOOKEEPER or not record.settled for record in brokers)
+    running = sum(record.assigned in modes.RUNNING_CONTROLLERS for name, record in at.nodes.items() if name in own)
     stops = running if picture.high_watermark >= 0 else min(1, running)      # without a claim they are removed together
     return (
-        *(Work(Step.MOVE_BROKERS, restart_seconds(picture, "B"), 1) for _ in range(to_b)),
-        *(Work(Step.ENABLE_MIGRATION, restart_seconds(picture, "Stopped"), 1) for _ in range(stops)),
-        *(Work(Step.ENABLE_MIGRATION, restart_seconds(picture, "A"), 1) for _ in range(to_a)),
+        *(Work(Step.MOVE_BROKERS, restart_seconds(picture, NodeMode.MIGRATION), 1) for _ in range(to_migration)),
+        *(Work(Step.ENABLE_MIGRATION, restart_seconds(picture, NodeMode.STOPPED), 1) for _ in range(stops)),
+        *(Work(Step.ENABLE_MIGRATION, restart_seconds(picture, NodeMode.ZOOKEEPER), 1) for _ in range(to_zookeeper)),
     )
 
 

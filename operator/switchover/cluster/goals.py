@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from switchover.cluster import names, partition_states, preflight, quotas, template
+from switchover.api.kafka_migration import NodeMode
+from switchover.cluster import modes, names, partition_states, preflight, quotas, template
 from switchover.cluster.controllers import manifests
 from switchover.cluster.door import edits, mount
 from switchover.cluster.door.brokers import Brokers
@@ -39,7 +40,7 @@ def keep_originals(picture: Picture, state: KubernetesState) -> tuple[Effect, ..
     """
     effects: list[Effect] = []
     for name, workload in preflight.broker_workloads(state).items():
-        if picture.position.left(picture.pods_of(name), "A"):
+        if picture.position.left(picture.pods_of(name), NodeMode.ZOOKEEPER):
             continue
         original, brokers = state.originals.get(name), picture.brokers_of(name)
         if original is not None and template.is_outdated(workload, picture.broker_sets[name], original):
@@ -89,7 +90,7 @@ def take_templates_over(picture: Picture) -> tuple[Effect, ...]:
     gates to tell, not for us to fight over.
     """
     state = state_of(picture)
-    if state is None or any(picture.position.nodes[name].assigned != "A" for name in picture.brokers):
+    if state is None or any(picture.position.nodes[name].assigned != NodeMode.ZOOKEEPER for name in picture.brokers):
         return ()
     if first := keep_originals(picture, state):
         return first
@@ -138,7 +139,7 @@ def hand_over(picture: Picture) -> tuple[Effect, ...]:
         return first
     effects: list[Effect] = []
     for name, workload in preflight.broker_workloads(state).items():
-        theirs = all(picture.position.nodes[pod].assigned == "K" for pod in picture.pods_of(name))
+        theirs = all(picture.position.nodes[pod].assigned == NodeMode.OWN_KRAFT for pod in picture.pods_of(name))
         if theirs and state.node_files.get(name):
             effects.append(Delete("v1", "Secret", names.node_files(name)))
         elif theirs and state.originals.get(name) is not None:
@@ -171,7 +172,7 @@ def _unsettled(picture: Picture, state: KubernetesState) -> dict[str, Workload]:
     found = {}
     for name, workload in preflight.broker_workloads(state).items():
         ours = not {"volumes", "mounts"} & {*template.changed_back(workload, picture.broker_sets[name])}
-        rolled = not picture.position.left(picture.pods_of(name), "K")
+        rolled = not picture.position.left(picture.pods_of(name), NodeMode.OWN_KRAFT)
         outdated = any(pod.revision != workload.update_revision for pod in workload.pods.values())
         if workload.claimed_by == picture.uid and (outdated or not (ours or rolled)):
             found[name] = workload
@@ -203,7 +204,7 @@ def broker_files(picture: Picture) -> tuple[Effect, ...]:
 
         def directives(pod: str, brokers: Observed[Brokers] = brokers, voters: Voters | None = voters) -> Directives:
             record = picture.position.nodes[pod]
-            if not isinstance(brokers, Known) or (voters is None and record.assigned not in ("A", "U", "R")):
+            if not isinstance(brokers, Known) or (voters is None and record.assigned not in modes.WITHOUT_QUORUM):
                 return None
             return edits.broker(record.assigned, record.node_id, voters, brokers.value)
 
@@ -222,7 +223,7 @@ def controller_files(picture: Picture) -> tuple[Effect, ...]:
 
     def directives(pod: str) -> Directives:
         mode = picture.position.nodes[pod].assigned
-        if mode == "Stopped":
+        if mode == NodeMode.STOPPED:
             return edits.STOPPED
         if original is None or voters is None or not isinstance(brokers, Known) or not isinstance(zookeeper, Known):
             return None
@@ -265,7 +266,7 @@ def keep_on_delete(picture: Picture) -> tuple[Effect, ...]:
         patch_stateful_set(name, template.hold_strategy(workload), "pods replaced by eviction only, again")
         for name, workload in preflight.broker_workloads(state).items()
         if workload.claimed_by == picture.uid and template.would_restart(workload, picture.broker_sets[name])
-        and state.originals.get(name) is not None and picture.position.left(picture.pods_of(name), "A")
+        and state.originals.get(name) is not None and picture.position.left(picture.pods_of(name), NodeMode.ZOOKEEPER)
     )
 
 

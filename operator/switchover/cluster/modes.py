@@ -1,10 +1,21 @@
-"""Kafka's own words in the modes of its nodes: which keys a mode sets, takes away or moves (`door.edits` does it)."""
+"""The modes of Kafka's nodes by what they have in common, and Kafka's own words in them: which keys a mode sets, takes away
+or moves (`door.edits` does it)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from switchover.api.kafka_migration import NodeMode
 from switchover.kafka.releases import FINAL_LEVELS, FIRST_LEVELS
 from switchover.outside.addresses import Address
+
+WITHOUT_QUORUM = (NodeMode.ZOOKEEPER, NodeMode.ZOOKEEPER_PINNED, NodeMode.ZOOKEEPER_RAISED)
+"""The modes of brokers that know of no controllers of KRaft."""
+ON_KRAFT = (NodeMode.KRAFT, NodeMode.OWN_KRAFT)
+"""Those of brokers on KRaft: by their edits, and by the user's own configuration."""
+BROKERS = (*WITHOUT_QUORUM, NodeMode.MIGRATION, *ON_KRAFT)
+"""Those of all brokers, in the order in which a migration brings them."""
+RUNNING_CONTROLLERS = (NodeMode.MIGRATION_CONTROLLER, NodeMode.KRAFT_CONTROLLER)
+CONTROLLERS = (*RUNNING_CONTROLLERS, NodeMode.STOPPED)
 
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 MIGRATION_FLAG = "zookeeper.metadata.migration.enable"
@@ -41,7 +52,7 @@ CONTROLLERS_REGISTER = FIRST_LEVELS["3.7"]
 """The level from which controllers register in the metadata log, 3.7-IV0; below it ApiVersions alone tells that they are
 ready (run with 3.6: docs/facts/upgrade.md)."""
 RAISED = "3.9"
-"""What mode R gives brokers whose own protocol version is too old for a migration."""
+"""What the mode ZooKeeperRaised gives brokers whose own protocol version is too old for a migration."""
 RAISABLE = ("2.8", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5")
 """Protocol versions from which the way up and back was run with data (both ends: tests/adapters/test_protocol_version.py).
 Older ones have no topic ids, which a migration needs and which the way back would leave behind."""

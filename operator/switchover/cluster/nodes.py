@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 
+from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import coming_up, template
 from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.gates.door import OWN, not_passed
@@ -25,7 +26,7 @@ def sight(picture: Picture, name: str) -> Observed[Sight]:
     at = picture.facts.kubernetes.at
     workload = picture.workload_of(name)
     if workload is None and name in picture.controllers:
-        return Known(Sight("", True, False, None, "Stopped"), at)      # it is deleted only after its pods
+        return Known(Sight("", True, False, None, NodeMode.STOPPED), at)      # it is deleted only after its pods
     if workload is None:
         return Unknown(f"the StatefulSet of pod {name} does not exist")
     record = picture.position.nodes[name]
@@ -33,9 +34,9 @@ def sight(picture: Picture, name: str) -> Observed[Sight]:
     told = mode.value if isinstance(mode, Known) else ""
     pod = workload.pods.get(name)
     answer = picture.facts.answers.get(node_id)
-    if record.assigned == "Stopped" and pod is not None and pod.ready and isinstance(answer, Known) and (
+    if record.assigned == NodeMode.STOPPED and pod is not None and pod.ready and isinstance(answer, Known) and (
             answer.value == NOT_LISTENING):
-        told = "Stopped"                                # any other node listens later: not every pod has a readiness probe
+        told = NodeMode.STOPPED               # any other node listens later: not every pod has a readiness probe
     if pod is None:
         return Known(Sight("", False, False, None, told, f"pod {name} does not exist at this moment"), at)
     trouble = pod.trouble or _door(picture, name, told) or _release(picture, name, told)
@@ -56,7 +57,8 @@ def _release(picture: Picture, name: str, told: str) -> str:
     """Why a broker answers as one that was not upgraded: it runs by its edits, and an older Kafka."""
     record, brokers = picture.position.nodes[name], picture.brokers_of(name.rpartition("-")[0])
     marker = picture.facts.markers.get(record.node_id)
-    if told != "A" or record.assigned in OWN or not isinstance(marker, Known) or not isinstance(brokers, Known):
+    if told != NodeMode.ZOOKEEPER or record.assigned in OWN or not (
+            isinstance(marker, Known) and isinstance(brokers, Known)):
         return ""
     return f"{name} runs a Kafka older than 3.9: {brokers.value.image} is not of that release" if brokers.value.image else ""
 
@@ -80,13 +82,13 @@ def one_by_one(_: Picture) -> tuple[BatchSize, ...]:
     return (BatchSize(1, 0.0),)
 
 
-def brokers_to(mode: str, picture: Picture) -> Observed[list[str]]:
+def brokers_to(mode: NodeMode, picture: Picture) -> Observed[list[str]]:
     """Brokers not assigned to `mode` yet: those that lead least first, the ZooKeeper controller's last."""
     zookeeper = picture.facts.zookeeper
     if not isinstance(zookeeper, Known):
         return zookeeper
     controller, leads = zookeeper.value.controller, _leads(picture)
-    if leads is None or (controller is None and mode == "B"):
+    if leads is None or (controller is None and mode == NodeMode.MIGRATION):
         return Unknown(NOBODY_TELLS if leads is None else "/controller does not exist at this moment")
 
     def rank(name: str) -> tuple[bool, int, str]:
@@ -108,7 +110,7 @@ def _leads(picture: Picture) -> Mapping[int, int] | None:
     return leads
 
 
-def to_start_without_zookeeper(picture: Picture, mode: str) -> Observed[list[str]]:
+def to_start_without_zookeeper(picture: Picture, mode: NodeMode) -> Observed[list[str]]:
     """The broker that leads least, once in the step and where it runs in this mode; none where ZooKeeper is others' too."""
     if picture.position.batches_done or picture.spec.zookeeper.shared:
         return Known([], picture.now)
@@ -148,17 +150,17 @@ def _follower(picture: Picture) -> Observed[list[str]]:
     return Known(ranked[:1], quorum.at)
 
 
-def brokers_to_u(picture: Picture) -> Observed[list[str]]:
+def brokers_to_pinned(picture: Picture) -> Observed[list[str]]:
     """Brokers that run a Kafka older than 3.9."""
-    return _those_that_must("U", picture, lambda brokers: brokers.image != "")
+    return _those_that_must(NodeMode.ZOOKEEPER_PINNED, picture, lambda brokers: brokers.image != "")
 
 
-def brokers_to_r(picture: Picture) -> Observed[list[str]]:
+def brokers_to_raised(picture: Picture) -> Observed[list[str]]:
     """Brokers whose protocol version is too old for a migration."""
-    return _those_that_must("R", picture, lambda brokers: brokers.raised)
+    return _those_that_must(NodeMode.ZOOKEEPER_RAISED, picture, lambda brokers: brokers.raised)
 
 
-def _those_that_must(mode: str, picture: Picture, must: Callable[[Brokers], bool]) -> Observed[list[str]]:
+def _those_that_must(mode: NodeMode, picture: Picture, must: Callable[[Brokers], bool]) -> Observed[list[str]]:
     pods: set[str] = set()
     for name in picture.broker_sets:
         found = picture.brokers_of(name)
@@ -171,23 +173,23 @@ def _those_that_must(mode: str, picture: Picture, must: Callable[[Brokers], bool
     return Known([name for name in left.value if name in pods], left.at) if isinstance(left, Known) else left
 
 
-def all_but_the_last_to_b(picture: Picture) -> Observed[list[str]]:
+def all_but_the_last_to_migration(picture: Picture) -> Observed[list[str]]:
     """EnableMigration leaves one broker, the ZooKeeper controller's, to CopyMetadata."""
-    left = brokers_to("B", picture)
+    left = brokers_to(NodeMode.MIGRATION, picture)
     return Known(left.value[:-1], left.at) if isinstance(left, Known) else left
 
 
-def the_last_to_b(picture: Picture) -> Observed[list[str]]:
-    return brokers_to("B", picture)
+def the_last_to_migration(picture: Picture) -> Observed[list[str]]:
+    return brokers_to(NodeMode.MIGRATION, picture)
 
 
-def brokers_to_c(picture: Picture) -> Observed[list[str]]:
-    return brokers_to("C", picture)
+def brokers_to_kraft(picture: Picture) -> Observed[list[str]]:
+    return brokers_to(NodeMode.KRAFT, picture)
 
 
-def brokers_to_k(picture: Picture) -> Observed[list[str]]:
+def brokers_to_own_kraft(picture: Picture) -> Observed[list[str]]:
     """Brokers of which the user has brought a template of their own."""
-    left, state = brokers_to("K", picture), picture.facts.kubernetes
+    left, state = brokers_to(NodeMode.OWN_KRAFT, picture), picture.facts.kubernetes
     if not isinstance(left, Known):
         return left
     if not isinstance(state, Known):
@@ -199,7 +201,7 @@ def brokers_to_k(picture: Picture) -> Observed[list[str]]:
     return Known([name for name in left.value if name.rpartition("-")[0] in theirs], left.at)
 
 
-def controllers_to_f(picture: Picture) -> Observed[list[str]]:
+def controllers_to_kraft(picture: Picture) -> Observed[list[str]]:
     """Followers first, the leader of this moment last.
 
     Should leadership move to a controller that was chosen already, it goes all the same: every broker is on KRaft and the
@@ -209,7 +211,7 @@ def controllers_to_f(picture: Picture) -> Observed[list[str]]:
     if not isinstance(seen, Known):
         return seen
     leader = seen.value.leader_id
-    left = picture.position.left(picture.controllers, "F")
+    left = picture.position.left(picture.controllers, NodeMode.KRAFT_CONTROLLER)
     return Known(sorted(left, key=lambda name: (picture.controllers[name] == leader, name)), seen.at)
 
 
@@ -226,7 +228,7 @@ def assign_brokers(picture: Picture) -> Mapping[str, NodeRecord]:
     """The brokers as they are, which UpgradeBrokers puts on record."""
     pods = picture.broker_pods()
     assert isinstance(pods, Known), "the gate BrokersIdentified has passed"
-    return {name: NodeRecord(broker_id, "A") for name, broker_id in pods.value.items()}
+    return {name: NodeRecord(broker_id, NodeMode.ZOOKEEPER) for name, broker_id in pods.value.items()}
 
 
 def assign_missing_brokers(picture: Picture) -> Mapping[str, NodeRecord]:
@@ -235,5 +237,5 @@ def assign_missing_brokers(picture: Picture) -> Mapping[str, NodeRecord]:
 
 
 def assign_controllers(picture: Picture) -> Mapping[str, NodeRecord]:
-    """The controllers to start in mode P, which ProvisionControllers puts on record."""
-    return {name: NodeRecord(node_id, "P") for name, node_id in picture.controllers.items()}
+    """The controllers to start in the mode MigrationController, which ProvisionControllers puts on record."""
+    return {name: NodeRecord(node_id, NodeMode.MIGRATION_CONTROLLER) for name, node_id in picture.controllers.items()}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from switchover.api.kafka_migration import BrokerSet, HandOver, KafkaMigrationSpec
+from switchover.api.kafka_migration import BrokerSet, HandOver, KafkaMigrationSpec, NodeMode
 from switchover.cluster import identity, modes, names
 from switchover.cluster.controllers import manifests
 from switchover.cluster.controllers.listener import same_login
@@ -120,7 +120,7 @@ class Picture:
     @property
     def is_stopping(self) -> bool:
         """Whether a controller was made to stop: from then on KRaft's metadata log may not be readable any more."""
-        return any(record.assigned == "Stopped" and (record.evictions > 0 or name not in self.batch)
+        return any(record.assigned == NodeMode.STOPPED and (record.evictions > 0 or name not in self.batch)
                    for name, record in self.position.nodes.items())
 
     def broker_pods(self) -> Observed[Mapping[str, int]]:
@@ -158,7 +158,7 @@ class Picture:
 
     # --- what nodes say of themselves ---------------------------------------------------------------------------------
 
-    def mode(self, node_id: int) -> Observed[str]:
+    def mode(self, node_id: int) -> Observed[NodeMode]:
         """The mode that a node's ApiVersions tell (docs/facts/kraft.md#what-a-node-answers), with its settings where
         they leave two."""
         answer = self.facts.answers.get(node_id, Unknown(f"node {node_id} was not asked"))
@@ -167,23 +167,28 @@ class Picture:
         if answer.value == NOT_LISTENING:
             return Unknown(f"node {node_id} is not listening")
         mode = observed_mode(answer.value)
-        if mode == "C":
+        if mode == NodeMode.KRAFT:
             return self._handed_over(node_id, Known(mode, answer.at))
-        return self._on_zookeeper(node_id, Known(answer.value, answer.at)) if mode == "A" else Known(mode, answer.at)
+        if mode == NodeMode.ZOOKEEPER:
+            return self._on_zookeeper(node_id, Known(answer.value, answer.at))
+        return Known(mode, answer.at)
 
-    def _handed_over(self, node_id: int, answered: Known[str]) -> Observed[str]:
-        """C or K: ApiVersions does not tell them apart, the marker of a broker does while it is being moved."""
+    def _handed_over(self, node_id: int, answered: Known[NodeMode]) -> Observed[NodeMode]:
+        """KRaft or OwnKRaft: ApiVersions does not tell them apart, the marker of a broker does while it is being moved."""
         record = next((record for record in self.position.nodes.values() if record.node_id == node_id), None)
-        if record is None or record.assigned != "K":
+        if record is None or record.assigned != NodeMode.OWN_KRAFT:
             return answered
         if record.settled:
-            return Known("K", answered.at)
+            return Known(NodeMode.OWN_KRAFT, answered.at)
         marker = self.facts.markers.get(node_id, Unknown(f"broker {node_id} was not asked for its marker"))
-        return Known("C" if marker.value else "K", marker.at) if isinstance(marker, Known) else marker
+        if not isinstance(marker, Known):
+            return marker
+        return Known(NodeMode.KRAFT if marker.value else NodeMode.OWN_KRAFT, marker.at)
 
-    def _on_zookeeper(self, node_id: int, answered: Known[NodeAnswer]) -> Observed[str]:
-        """A, U or R: ApiVersions tells the release, and the live settings the protocol version, where either is changed."""
-        plain = Known("A", answered.at)
+    def _on_zookeeper(self, node_id: int, answered: Known[NodeAnswer]) -> Observed[NodeMode]:
+        """One without a quorum: ApiVersions tells the release, and the live settings the protocol version, where either is
+        changed."""
+        plain = Known(NodeMode.ZOOKEEPER, answered.at)
         pod = next((name for name, record in self.position.nodes.items() if record.node_id == node_id), "")
         if not pod:                                                   # Preflight looks at both by itself
             return plain
@@ -195,18 +200,20 @@ class Picture:
             return plain
         if brokers.image and is_older(answered.value):
             marker = self.facts.markers.get(node_id)
-            edited = self.position.nodes[pod].assigned == "A" and isinstance(marker, Known) and marker.value != ""
-            return Known("U", answered.at) if edited else plain       # in a rollback from an image that was not of 3.9
+            edited = isinstance(marker, Known) and marker.value != ""
+            if edited and self.position.nodes[pod].assigned == NodeMode.ZOOKEEPER:
+                return Known(NodeMode.ZOOKEEPER_PINNED, answered.at)  # in a rollback from an image that was not of 3.9
+            return plain
         settings = self.facts.broker_settings.get(node_id, Unknown(f"broker {node_id} was not asked for its settings"))
         if not isinstance(settings, Known):
             return settings
         live = settings.value.get(modes.PROTOCOL_VERSION, "")
         if brokers.raised and modes.release_of(live) == modes.RAISED:
-            return Known("R", settings.at)
+            return Known(NodeMode.ZOOKEEPER_RAISED, settings.at)
         if not brokers.image:
-            return Known("A", settings.at)
+            return Known(NodeMode.ZOOKEEPER, settings.at)
         if live == brokers.version:
-            return Known("U", settings.at)
+            return Known(NodeMode.ZOOKEEPER_PINNED, settings.at)
         return Unknown(f"broker {node_id} runs with {modes.PROTOCOL_VERSION} {live}, and ran with {brokers.version} before"
                        " its upgrade")
 
@@ -306,13 +313,14 @@ def is_older(answer: NodeAnswer) -> bool:
     return answer.api_keys.get(modes.FETCH, 0) < modes.FETCH_OF_3_9
 
 
-def observed_mode(answer: NodeAnswer) -> str:
-    """A, B, C, P or F; "" for a node that fits none. A broker in mode U or R answers as one in A."""
+def observed_mode(answer: NodeAnswer) -> NodeMode:
+    """The mode by ApiVersions alone, NONE for a node that fits none. All brokers without a quorum answer as ZooKeeper, and
+    those on KRaft as KRaft."""
     keys = answer.api_keys
     if modes.LEADER_AND_ISR in keys and UPDATE_METADATA in keys:
-        return "B" if answer.zk_migration_ready else "A"
+        return NodeMode.MIGRATION if answer.zk_migration_ready else NodeMode.ZOOKEEPER
     if DESCRIBE_QUORUM in keys:
         if PRODUCE in keys:
-            return "C"
-        return "P" if answer.zk_migration_ready else "F"
-    return ""
+            return NodeMode.KRAFT
+        return NodeMode.MIGRATION_CONTROLLER if answer.zk_migration_ready else NodeMode.KRAFT_CONTROLLER
+    return NodeMode.NONE

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from switchover.cluster import goals, nodes, preflight, rollback
+from switchover.api.kafka_migration import NodeMode
+from switchover.cluster import goals, modes, nodes, preflight, rollback
 from switchover.cluster.gates import (
     backups,
     credentials,
@@ -56,14 +57,14 @@ AFTER_A_CONTROLLER: Gates = (
     quorum.QUORUM_UP, registration.NOBODY_FENCED_FOR_LONG, replicas.BROKERS_SEE_EACH_OTHER, replicas.ALL_IN_SYNC)
 
 
-def brokers(mode: str, left: Left, before: Gates, after: Gates, sizes: Sizes = nodes.sizes,
+def brokers(mode: NodeMode, left: Left, before: Gates, after: Gates, sizes: Sizes = nodes.sizes,
             assign: Goal = goals.broker_files) -> Rollout[Picture]:
     """A rollout of brokers."""
     return Rollout(mode=mode, left=left, sight=nodes.sight, assign=assign, replace=nodes.replace_pod, sizes=sizes,
                    before=before, after=after)
 
 
-def controllers(mode: str, left: Left, before: Gates = (), after: Gates = (), sizes: Sizes = rollback.all_controllers,
+def controllers(mode: NodeMode, left: Left, before: Gates = (), after: Gates = (), sizes: Sizes = rollback.all_controllers,
                 replace: Replace = nodes.replace_pod, restart: bool = False) -> Rollout[Picture]:
     """A rollout of controllers."""
     return Rollout(mode=mode, left=left, sight=nodes.sight, assign=goals.controller_files, replace=replace, sizes=sizes,
@@ -72,45 +73,50 @@ def controllers(mode: str, left: Left, before: Gates = (), after: Gates = (), si
 
 # --- The way forward ----------------------------------------------------------------------------------------------------
 
-TO_U = brokers("U", nodes.brokers_to_u, BEFORE_A_BROKER_MOVES, AFTER_A_PLAIN_BROKER)
-TO_R = brokers("R", nodes.brokers_to_r, BEFORE_A_BROKER_MOVES, AFTER_A_PLAIN_BROKER)
-TO_B_BUT_LAST = brokers("B", nodes.all_but_the_last_to_b, BEFORE_A_BROKER_MOVES, AFTER_A_BROKER)
-LAST_TO_B = brokers("B", nodes.the_last_to_b, BEFORE_A_BROKER_MOVES, AFTER_A_BROKER)
-TO_C = brokers(
-    "C", nodes.brokers_to_c,
+TO_PINNED = brokers(
+    NodeMode.ZOOKEEPER_PINNED, nodes.brokers_to_pinned, BEFORE_A_BROKER_MOVES, AFTER_A_PLAIN_BROKER)
+TO_RAISED = brokers(
+    NodeMode.ZOOKEEPER_RAISED, nodes.brokers_to_raised, BEFORE_A_BROKER_MOVES, AFTER_A_PLAIN_BROKER)
+TO_MIGRATION_BUT_LAST = brokers(
+    NodeMode.MIGRATION, nodes.all_but_the_last_to_migration, BEFORE_A_BROKER_MOVES, AFTER_A_BROKER)
+LAST_TO_MIGRATION = brokers(NodeMode.MIGRATION, nodes.the_last_to_migration, BEFORE_A_BROKER_MOVES, AFTER_A_BROKER)
+TO_KRAFT = brokers(
+    NodeMode.KRAFT, nodes.brokers_to_kraft,
     (*BEFORE_A_BROKER_MOVES, dual_write.DUAL_WRITE_ALIVE, disks.TOPIC_IDS_ON_DISK),
     (*AFTER_A_KRAFT_BROKER, PARITY))
-REGISTERED_AGAIN = controllers("P", nodes.to_register_again, before=(quorum.MAJORITY_WITHOUT_BATCH,),
-                               after=(quorum.QUORUM_UP,), sizes=nodes.one_by_one, restart=True)
-RESTARTED = controllers("P", rollback.to_restart, restart=True)
-HANDED_ON = controllers("P", rollback.to_hand_on, before=(quorum.MAJORITY_WITHOUT_BATCH,), after=(quorum.QUORUM_UP,),
-                        sizes=nodes.one_by_one, restart=True)
+REGISTERED_AGAIN = controllers(
+    NodeMode.MIGRATION_CONTROLLER, nodes.to_register_again, sizes=nodes.one_by_one, restart=True,
+    before=(quorum.MAJORITY_WITHOUT_BATCH,), after=(quorum.QUORUM_UP,))
+RESTARTED = controllers(NodeMode.MIGRATION_CONTROLLER, rollback.to_restart, restart=True)
+HANDED_ON = controllers(
+    NodeMode.MIGRATION_CONTROLLER, rollback.to_hand_on, sizes=nodes.one_by_one, restart=True,
+    before=(quorum.MAJORITY_WITHOUT_BATCH,), after=(quorum.QUORUM_UP,))
 FAILED_OVER = controllers(
-    "P", rollback.to_fail_over, sizes=nodes.one_by_one, restart=True,
+    NodeMode.MIGRATION_CONTROLLER, rollback.to_fail_over, sizes=nodes.one_by_one, restart=True,
     before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED),
     after=(*AFTER_A_CONTROLLER, dual_write.DUAL_WRITE, PARITY))
-TO_F = controllers(
-    "F", nodes.controllers_to_f, sizes=nodes.one_by_one,
+CONTROLLERS_TO_KRAFT = controllers(
+    NodeMode.KRAFT_CONTROLLER, nodes.controllers_to_kraft, sizes=nodes.one_by_one,
     before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.ALL_KRAFT, registration.NOBODY_FENCED),
     after=(quorum.CONTROLLER_FINALIZED, *AFTER_A_CONTROLLER))
 
-TO_K = brokers(
-    "K", nodes.brokers_to_k,
+TO_OWN_KRAFT = brokers(
+    NodeMode.OWN_KRAFT, nodes.brokers_to_own_kraft,
     (WITHIN_WINDOW, workloads.USERS_TEMPLATE_CAN_BE, workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE,
      groups.GROUPS_HEALTHY),
     (*AFTER_A_BROKER, registration.NOBODY_FENCED, groups.GROUPS_HEALTHY), assign=rollback.no_files)
 
 STARTED_ANEW = controllers(
-    "F", nodes.controller_to_start_anew, sizes=nodes.one_by_one, restart=True,
+    NodeMode.KRAFT_CONTROLLER, nodes.controller_to_start_anew, sizes=nodes.one_by_one, restart=True,
     before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED), after=AFTER_A_CONTROLLER)
 
 CONTROLLER_WITHOUT_ZOOKEEPER = controllers(
-    "F", nodes.controller_to_start_without_zookeeper, sizes=nodes.one_by_one, restart=True,
+    NodeMode.KRAFT_CONTROLLER, nodes.controller_to_start_without_zookeeper, sizes=nodes.one_by_one, restart=True,
     before=(WITHIN_WINDOW, ending.ZOOKEEPER_STOPPED, quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED),
     after=(*AFTER_A_CONTROLLER, ending.ZOOKEEPER_STOPPED))
 
 
-def started_without_zookeeper(mode: str) -> Rollout[Picture]:
+def started_without_zookeeper(mode: NodeMode) -> Rollout[Picture]:
     """The restart of one broker that proves that brokers need ZooKeeper no more."""
     return Rollout(
         mode=mode, left=lambda picture: nodes.to_start_without_zookeeper(picture, mode), sight=nodes.sight,
@@ -122,20 +128,22 @@ def started_without_zookeeper(mode: str) -> Rollout[Picture]:
 
 # --- The way back -------------------------------------------------------------------------------------------------------
 
-BACK_TO_B = brokers("B", rollback.to_b, (*BEFORE_A_BROKER, dual_write.DUAL_WRITE_ALIVE), AFTER_A_KRAFT_BROKER,
-                    sizes=nodes.one_by_one)
-STARTED_AGAIN = controllers("P", rollback.to_start_again, before=(credentials.LISTENER_CREDENTIALS,),
-                            after=(quorum.QUORUM_UP, dual_write.DUAL_WRITE))
-STOPPED = controllers("Stopped", rollback.to_stop, sizes=rollback.stop_sizes, replace=rollback.stop_pod,
+BACK_TO_MIGRATION = brokers(
+    NodeMode.MIGRATION, rollback.to_migration, (*BEFORE_A_BROKER, dual_write.DUAL_WRITE_ALIVE), AFTER_A_KRAFT_BROKER,
+    sizes=nodes.one_by_one)
+STARTED_AGAIN = controllers(
+    NodeMode.MIGRATION_CONTROLLER, rollback.to_start_again, before=(credentials.LISTENER_CREDENTIALS,),
+    after=(quorum.QUORUM_UP, dual_write.DUAL_WRITE))
+STOPPED = controllers(NodeMode.STOPPED, rollback.to_stop, sizes=rollback.stop_sizes, replace=rollback.stop_pod,
                       before=(to_zookeeper.PARTITION_VERSIONS,), after=(to_zookeeper.CONTROLLERS_STOPPED,))
-BACK_TO_A = brokers(
-    "A", rollback.to_a, sizes=nodes.one_by_one, assign=rollback.no_files,
+BACK_TO_ZOOKEEPER = brokers(
+    NodeMode.ZOOKEEPER, rollback.to_zookeeper, sizes=nodes.one_by_one, assign=rollback.no_files,
     before=(to_zookeeper.TEMPLATE_IS_ORIGINAL, workloads.NODES_SCHEDULABLE, to_zookeeper.ZOOKEEPER_RULES,
             replicas.RESTART_IS_SAFE, disks.DISKS_ALLOW_ROLLBACK),
     after=AFTER_A_PLAIN_BROKER)
 
 GIVEN_BACK: Leg[Picture] = Leg(
-    goal=rollback.release_brokers, rollouts=(BACK_TO_A,),
+    goal=rollback.release_brokers, rollouts=(BACK_TO_ZOOKEEPER,),
     done=(to_zookeeper.BROKERS_RELEASED, workloads.NO_POD_WOULD_RESTART), one_way=True)
 
 # --- The table ----------------------------------------------------------------------------------------------------------
@@ -151,7 +159,7 @@ PLAN: Plan[Picture] = Plan((
              watch=(groups.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED),
              goal=goals.claim_to_upgrade,
              keep=goals.keep_on_delete,
-             rollouts=(TO_U,)),
+             rollouts=(TO_PINNED,)),
          back=GIVEN_BACK),
     Step("RaiseProtocolVersion", rests_on=RECORD,
          forward=Leg(
@@ -160,7 +168,7 @@ PLAN: Plan[Picture] = Plan((
              watch=(groups.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED),
              goal=goals.claim_to_raise,
              keep=goals.keep_on_delete,
-             rollouts=(TO_R,)),
+             rollouts=(TO_RAISED,)),
          back=GIVEN_BACK),
     Step("ProvisionControllers", rests_on=RECORD,
          forward=Leg(
@@ -176,12 +184,12 @@ PLAN: Plan[Picture] = Plan((
     Step("EnableMigration", rests_on=RECORD,
          forward=Leg(
              enter=(WITHIN_WINDOW,), watch=BROKER_WATCH, goal=goals.take_templates_over,
-             keep=goals.keep_on_delete, rollouts=(TO_B_BUT_LAST,)),
+             keep=goals.keep_on_delete, rollouts=(TO_MIGRATION_BUT_LAST,)),
          back=Leg(
              enter=(to_zookeeper.WRITTEN_BACK,),
              goal=rollback.give_back,
              keep=goals.keep_on_delete,
-             rollouts=(STARTED_AGAIN, STOPPED, BACK_TO_A),
+             rollouts=(STARTED_AGAIN, STOPPED, BACK_TO_ZOOKEEPER),
              done=(workloads.NO_POD_WOULD_RESTART,),
              one_way=True, critical=rollback.is_critical)),
     Step("CopyMetadata", rests_on=RECORD,
@@ -190,7 +198,7 @@ PLAN: Plan[Picture] = Plan((
              watch=(*TAKEN_OVER, dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM),
              keep=goals.keep_on_delete,
              rescue_from=(dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM), rescue=RESTARTED,
-             rollouts=(LAST_TO_B,),
+             rollouts=(LAST_TO_MIGRATION,),
              done=(dual_write.CLAIMED, dual_write.COPIED)),
          back=Leg(watch=WRITES, rescue_from=(*DRIVER, to_zookeeper.WRITTEN_BACK), rescue=HANDED_ON,
                   keep=goals.keep_dual_write,
@@ -207,10 +215,10 @@ PLAN: Plan[Picture] = Plan((
              enter=(WITHIN_WINDOW, zookeeper_groups.NO_ZOOKEEPER_GROUPS, *WRITES), ahead=goals.put_dual_write_right,
              watch=(zookeeper_groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *WRITES),
              rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON, keep=goals.keep_dual_write,
-             rollouts=(TO_C,),
+             rollouts=(TO_KRAFT,),
              done=(registration.ALL_KRAFT,)),
          back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *WRITES), rescue_from=DRIVER, rescue=HANDED_ON,
-                  keep=goals.keep_dual_write, rollouts=(BACK_TO_B,))),
+                  keep=goals.keep_dual_write, rollouts=(BACK_TO_MIGRATION,))),
     Step("Soak", rests_on=RECORD,
          forward=Leg(
              enter=WRITES, ahead=goals.put_dual_write_right,
@@ -229,17 +237,17 @@ PLAN: Plan[Picture] = Plan((
              ahead=goals.put_dual_write_right,
              watch=(groups.GROUPS_HEALTHY, *KEPT),
              keep=goals.keep_on_delete,
-             rollouts=(TO_F,),
+             rollouts=(CONTROLLERS_TO_KRAFT,),
              done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),
     Step("HandOver", back=None, hold=True, unless=workloads.GIT_HAS_THE_TEMPLATE, rests_on=RECORD,
          begun=check_hand_over_begun,
          forward=Leg(
              enter=(workloads.ORIGINALS_KEPT, workloads.ONLY_OURS_WOULD_RESTART), ahead=goals.hold_outdated,
-             keep=goals.hold_outdated, goal=goals.hand_over, rollouts=(TO_K, STARTED_ANEW),
+             keep=goals.hold_outdated, goal=goals.hand_over, rollouts=(TO_OWN_KRAFT, STARTED_ANEW),
              done=(workloads.NO_POD_WOULD_RESTART,))),
     Step("ReleaseZooKeeper", back=None, rests_on=RECORD,
          forward=Leg(
              watch=(ending.RETAINED, ending.ZOOKEEPER_UNUSED, ending.BACK_WITHOUT_ZOOKEEPER),
              void=(ending.ZOOKEEPER_STOPPED,),
-             rollouts=(started_without_zookeeper("C"), started_without_zookeeper("K"), CONTROLLER_WITHOUT_ZOOKEEPER))),
+             rollouts=(*map(started_without_zookeeper, modes.ON_KRAFT), CONTROLLER_WITHOUT_ZOOKEEPER))),
 ))

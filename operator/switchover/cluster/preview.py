@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 
+from switchover.api.kafka_migration import NodeMode
 from switchover.api.plan_preview import LINES_SHOWN, Basis, PlannedChange, PlannedNodes, PlannedStep, PlanPreview
+from switchover.cluster import modes
 from switchover.cluster.controllers import manifests
 from switchover.cluster.door import edits
 from switchover.cluster.door.brokers import Brokers
@@ -16,22 +18,22 @@ from switchover.kafka.node import BrokerExamination
 from switchover.outside.observed import Known
 from switchover.visible import EACH_ITS_OWN, HIDDEN, shown
 
-CONTROLLER_MODES = ("P", "F")
-
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """What one restart changes: key -> (before, after), None where absent; `own` are keys with a value for each pod."""
 
     workload: str
-    mode: str
+    mode: NodeMode
     common: Mapping[str, tuple[str | None, str | None]]
     own: Mapping[str, Mapping[str, tuple[str | None, str | None]]]      # key -> pod -> (before, after)
 
 
-def broker_steps(picture: Picture) -> tuple[str, ...]:
+def broker_steps(picture: Picture) -> tuple[NodeMode, ...]:
     """The modes that every broker goes through."""
-    return ("A", *(["U"] if picture.upgrades else []), *(["R"] if picture.raises else []), "B", "C")
+    pinned = (NodeMode.ZOOKEEPER_PINNED,) if picture.upgrades else ()
+    raised = (NodeMode.ZOOKEEPER_RAISED,) if picture.raises else ()
+    return (NodeMode.ZOOKEEPER, *pinned, *raised, NodeMode.MIGRATION, NodeMode.KRAFT)
 
 
 def changes(picture: Picture) -> tuple[Change, ...]:
@@ -55,11 +57,13 @@ def changes(picture: Picture) -> tuple[Change, ...]:
     first, name = picture.spec.brokers[0].name, picture.spec.controllers.name
     of_the_first = given[min(broker_id for pod, broker_id in pods.value.items() if pod.rpartition("-")[0] == first)]
     place = _metadata_directory(picture, first, sets[first])
-    files = {pod: {mode: edits.applied(edits.controller(
-        mode, node_id, voters, sets[first], zookeeper.value.cluster_id, place), of_the_first) for mode in CONTROLLER_MODES}
-        for pod, node_id in picture.controllers.items()}
-    return (*found, _change(name, "P", {pod: (of_the_first, of["P"]) for pod, of in files.items()}),
-            _change(name, "F", {pod: (of["P"], of["F"]) for pod, of in files.items()}))
+    migrating, finalized = ({pod: edits.applied(edits.controller(
+        mode, node_id, voters, sets[first], zookeeper.value.cluster_id, place), of_the_first)
+        for pod, node_id in picture.controllers.items()} for mode in modes.RUNNING_CONTROLLERS)
+    return (
+        *found,
+        _change(name, NodeMode.MIGRATION_CONTROLLER, {pod: (of_the_first, file) for pod, file in migrating.items()}),
+        _change(name, NodeMode.KRAFT_CONTROLLER, {pod: (file, finalized[pod]) for pod, file in migrating.items()}))
 
 
 def _given(told: BrokerExamination) -> Mapping[str, str]:
@@ -72,7 +76,7 @@ def _metadata_directory(picture: Picture, name: str, brokers: Brokers) -> str:
     return manifests.log_dir({"template": workload.template}, brokers) if workload is not None else brokers.log_dir
 
 
-def _change(workload: str, mode: str, files: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]) -> Change:
+def _change(workload: str, mode: NodeMode, files: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]) -> Change:
     keys = sorted({key for before, after in files.values() for key in {**before, **after}})
     by_key = {key: {pod: (before.get(key), after.get(key)) for pod, (before, after) in files.items()} for key in keys}
     changed = {key: values for key, values in by_key.items() if any(old != new for old, new in values.values())}
@@ -106,7 +110,7 @@ def preview(picture: Picture) -> PlanPreview | None:
         return None
     seconds = seconds_until_done(work, picture.spec.windows, picture.now)
     by_pods = {name: len(workload.pods) for name, workload in picture.facts.kubernetes.value.brokers.items() if workload}
-    kinds = ("B", "F")
+    kinds = (NodeMode.MIGRATION, NodeMode.KRAFT_CONTROLLER)
     return PlanPreview(
         steps=tuple(_step(picture, step.name, step.hold, work) for step in PLAN.steps
                     if step.hold or step.name in picture.spec.holds or any(each.step == step.name for each in work)),
@@ -118,8 +122,8 @@ def preview(picture: Picture) -> PlanPreview | None:
         changes=_bounded(found),
         restarts=sum(each.restarts for each in work),
         basis=Basis.MEASURED if all(measured(picture, mode) for mode in kinds) else Basis.ASSUMED,
-        broker_restart_seconds=round(restart_seconds(picture, "B")),
-        controller_restart_seconds=round(restart_seconds(picture, "F")),
+        broker_restart_seconds=round(restart_seconds(picture, NodeMode.MIGRATION)),
+        controller_restart_seconds=round(restart_seconds(picture, NodeMode.KRAFT_CONTROLLER)),
         estimated_seconds=round(seconds_until_done(work, (), picture.now) or 0),
         estimated_completion_time=None if seconds is None else datetime.fromtimestamp(picture.now + seconds, UTC),
     )

@@ -4,6 +4,7 @@ The order was run on real Kafka (docs/facts/kraft.md#rollback): leader last, epo
 `/controller`, and no broker before every broker names the ZooKeeper controller.
 """
 
+from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import names, nodes, preflight, template
 from switchover.cluster.effects import DeleteZNode, RaiseEpoch, RaiseVersions
@@ -33,7 +34,7 @@ def _all_stopped(picture: Picture, state: KubernetesState) -> bool:
     if state.controllers is None:
         return True
     seen = [nodes.sight(picture, name) for name in picture.controllers if name in picture.position.nodes]
-    return all(isinstance(one, Known) and one.value.mode == "Stopped" for one in seen)
+    return all(isinstance(one, Known) and one.value.mode == NodeMode.STOPPED for one in seen)
 
 
 def to_stop(picture: Picture) -> Observed[list[str]]:
@@ -46,7 +47,7 @@ def to_stop(picture: Picture) -> Observed[list[str]]:
     if picture.facts.kubernetes.value.controllers is None or not is_claimed(zookeeper.value):
         return Known([], zookeeper.at)
     leader = zookeeper.value.controller.node_id if zookeeper.value.controller is not None else -1
-    left = picture.position.left(picture.controllers, "Stopped")
+    left = picture.position.left(picture.controllers, NodeMode.STOPPED)
     return Known(sorted(left, key=lambda name: (picture.controllers[name] == leader, name)), zookeeper.at)
 
 
@@ -116,14 +117,14 @@ def to_fail_over(picture: Picture) -> Observed[list[str]]:
 # --- the brokers ------------------------------------------------------------------------------------------------------
 
 
-def to_b(picture: Picture) -> Observed[list[str]]:
+def to_migration(picture: Picture) -> Observed[list[str]]:
     """Brokers that left ZooKeeper; one that does not answer is the first to be brought back."""
-    return _broken_first(picture, nodes.brokers_to("B", picture))
+    return _broken_first(picture, nodes.brokers_to(NodeMode.MIGRATION, picture))
 
 
-def to_a(picture: Picture) -> Observed[list[str]]:
+def to_zookeeper(picture: Picture) -> Observed[list[str]]:
     """Brokers with the flag, the ZooKeeper controller's last."""
-    return _broken_first(picture, nodes.brokers_to("A", picture))
+    return _broken_first(picture, nodes.brokers_to(NodeMode.ZOOKEEPER, picture))
 
 
 def _broken_first(picture: Picture, left: Observed[list[str]]) -> Observed[list[str]]:
@@ -146,7 +147,7 @@ def is_critical(picture: Picture) -> bool:
     From the choice of the first controller on, before `Picture.is_stopping`: its file says so already.
     """
     zookeeper = _zookeeper(picture)
-    stopping = any(picture.position.nodes[name].assigned == "Stopped"
+    stopping = any(picture.position.nodes[name].assigned == NodeMode.STOPPED
                    for name in picture.controllers if name in picture.position.nodes)
     return stopping and (zookeeper is None or zookeeper.controller is None or is_claimed(zookeeper))
 
@@ -166,7 +167,7 @@ def give_back(picture: Picture) -> tuple[Effect, ...]:
         original = state.originals.get(name)
         if original is None:
             continue
-        settled = not picture.position.left(picture.pods_of(name), "A")
+        settled = not picture.position.left(picture.pods_of(name), NodeMode.ZOOKEEPER)
         if workload.template != original["template"]:
             if workload.update_strategy != template.ON_DELETE:
                 continue                                # restored now, Kubernetes would roll all pods: the gate tells it
@@ -233,7 +234,7 @@ def release_brokers(picture: Picture) -> tuple[Effect, ...]:
     leftovers: list[Effect] = []
     for brokers, workload in preflight.broker_workloads(state).items():
         original = state.originals.get(brokers)
-        settled = not picture.position.left(picture.pods_of(brokers), "A")
+        settled = not picture.position.left(picture.pods_of(brokers), NodeMode.ZOOKEEPER)
         if not settled or not template.is_restored(workload, original):
             continue
         if state.node_files.get(brokers):

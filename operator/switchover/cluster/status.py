@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from switchover.api.conditions import Condition, ConditionType, set_condition
-from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState
+from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState, NodeMode
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction, Transition
 from switchover.cluster import names, partition_states, quotas
@@ -151,7 +151,7 @@ def _high_watermark(before: int, picture: Picture) -> int:
 def _migration_node(before: str, picture: Picture) -> str:
     """`/migration` as the stopped controllers left it, so that a person could write it again."""
     at, zookeeper = picture.position, picture.facts.zookeeper
-    stopped = all(at.nodes[name].assigned == "Stopped" for name in picture.controllers if name in at.nodes)
+    stopped = all(at.nodes[name].assigned == NodeMode.STOPPED for name in picture.controllers if name in at.nodes)
     if at.direction is Direction.FORWARD or not stopped or not isinstance(zookeeper, Known):
         return before
     node = zookeeper.value.migration

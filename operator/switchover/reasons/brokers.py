@@ -38,7 +38,7 @@ BROKER_ON_ZOOKEEPER = Reason(
     SUBJECT, "BrokerOnZooKeeper", Urgency.LOOK,
     meaning="A broker is still in ZooKeeper mode where all must be on KRaft.",
     look="`status.nodes`: assigned and observed mode; the pod's log.",
-    do="Wait for its batch. If it is assigned C and does not come up in it, see [ModeMismatch].")
+    do="Wait for its batch. If it is assigned KRaft and does not come up in it, see [ModeMismatch].")
 
 BROKERS_ON_KRAFT = Reason(
     SUBJECT, "BrokersOnKRaft", Urgency.STANDS,
@@ -105,7 +105,7 @@ LOG_DIRECTORY_FORMATTED = Reason(
             "`kafka-storage`, as a replaced disk or an image's start script does it. A broker on plain ZooKeeper "
             "refuses to start with it, so it must not be sent back there yet.",
     look="`kubectl exec <pod> -- cat <directory>/meta.properties`.",
-    do="While the broker runs with the migration flag (mode B), which reads both versions, write the file anew "
+    do="While the broker runs with the migration flag (mode Migration), which reads both versions, write the file anew "
        "with three lines: `version=0`, `broker.id=<the broker's id>`, `cluster.id=<as it was>`. Then delete the "
        "pod: it comes back in its assigned mode and reports again.")
 

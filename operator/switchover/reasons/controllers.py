@@ -116,7 +116,7 @@ VOLUME_REPLACED = Reason(
     do="Nothing else may be replaced until it has caught up; no batch starts meanwhile. A broker copies its "
        "partitions from the other replicas, a controller the metadata log from the leader. Then the new claim "
        "goes on record by itself, and the history tells it.\n\n"
-       "* A broker in mode C that does not start must be formatted with the cluster's id (`status.clusterId`): "
+       "* A broker in mode KRaft that does not start must be formatted with the cluster's id (`status.clusterId`): "
        "`kafka-storage.sh format --cluster-id … --config …` on its volume. Formatted so, its directory has "
        "version 1 and stands in the way of a rollback (the gate DisksAllowRollback names it).\n"
        "* A topic with a single replica on that broker has lost its records.")

@@ -1,7 +1,8 @@
 """What the door changes of the file that Kafka would get, as its directives: the modes without the user's file.
 
-The modes are those of docs/facts/kraft.md#configurations. Nothing of the user's file need be
-known here, since the door reads it in the pod, passwords included.
+The modes are those of docs/facts/kraft.md#configurations. To the door a mode is a letter: a marker begins with it, and must
+not change under a broker that runs (the table is in docs/user-guide.md#what-happens-to-the-pods). Nothing of the
+user's file need be known here, since the door reads it in the pod, passwords included.
 """
 
 import hashlib
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from javaproperties import escape, unescape
 
+from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import modes
 from switchover.cluster.door.brokers import PROTOCOL_MAP, Brokers
 from switchover.cluster.door.layout import SKIPPED
@@ -20,30 +22,31 @@ from switchover.metadata.names import STANDARD_AUTHORIZER
 
 
 def broker(mode: str, node_id: int, voters: Voters | None, brokers: Brokers) -> tuple[str, ...]:
-    """Of a broker in mode A, U, R, B or C; without the quorum only A, U and R can be told. Raises ValueError for another.
+    """Of a broker in one of the modes that have edits; without the quorum only modes.WITHOUT_QUORUM can be told. Raises
+    ValueError for another.
 
     A newer Kafka takes its own protocol version for the one that is not set, so that of an upgraded broker is.
     """
     version = modes.RAISED if brokers.raised else brokers.version if brokers.image else ""
     held = [_set(modes.PROTOCOL_VERSION, version)] if version else []
     match mode, voters:
-        case "A", _:
+        case NodeMode.ZOOKEEPER, _:
             return ("mode A",)
-        case "U", _:
+        case NodeMode.ZOOKEEPER_PINNED, _:
             return ("mode U", _set(modes.PROTOCOL_VERSION, brokers.version))
-        case "R", _:
+        case NodeMode.ZOOKEEPER_RAISED, _:
             return ("mode R", *held)
-        case "B", Voters():
+        case NodeMode.MIGRATION, Voters():
             return ("mode B", *_quorum(voters, brokers), *held, _set(modes.MIGRATION_FLAG, "true"))
-        case "C", Voters():
+        case NodeMode.KRAFT, Voters():
             return ("mode C", *_drop(modes.ZOOKEEPER_ONLY), *_quorum(voters, brokers), _AUTHORIZER,
                     _set("process.roles", "broker"), _set("node.id", str(node_id)))
-    raise ValueError(f"a broker has no mode {mode!r}")
+    raise ValueError(f"a broker has no mode '{mode}'")
 
 
 def controller(mode: str, node_id: int, voters: Voters, brokers: Brokers, cluster_id: str,
                log_dir: str) -> tuple[str, ...]:
-    """Of a controller in mode P or F, whose pod starts as a copy of a broker's. Raises ValueError for another one.
+    """Of a running controller, whose pod starts as a copy of a broker's. Raises ValueError for another mode.
 
     A KRaft controller decides with its own copy of settings such as default.replication.factor and min.insync.replicas, so
     everything that is not a broker's alone stays.
@@ -53,15 +56,15 @@ def controller(mode: str, node_id: int, voters: Voters, brokers: Brokers, cluste
     begun = (f"format {cluster_id} {brokers.release} {log_dir}",
              f"names {' '.join(address.host for _, address in sorted(voters.addresses.items()))}")
     match mode:
-        case "P":
+        case NodeMode.MIGRATION_CONTROLLER:
             # Controllers connect to ZooKeeper-mode brokers there; registration wants it named (KAFKA-16468).
             named = "copy inter.broker.listener.name security.inter.broker.protocol PLAINTEXT"
             made = (SKIPPED,) if brokers.waits else ()                 # of the variable that the controllers' pod has for it
             return ("mode P", *begun, named, *_drop((*modes.BROKER_ONLY, "security.inter.broker.protocol", *made)), *own,
                     _set(modes.MIGRATION_FLAG, "true"))
-        case "F":
+        case NodeMode.KRAFT_CONTROLLER:
             return ("mode F", *begun, *_drop((*modes.BROKER_ONLY, *modes.MIGRATION_ONLY)), *own)
-    raise ValueError(f"a controller has no mode {mode!r}")
+    raise ValueError(f"a controller has no mode '{mode}'")
 
 
 STOPPED = ("mode Stopped",)

@@ -1,6 +1,6 @@
 """What a configuration of the user's own must say for the brokers to run on KRaft without Switchover's edits.
 
-It is read off the edits of mode C, for `switchover export`: HandOver rolls the brokers to a template that has it.
+It is read off the edits of the mode KRaft, for `switchover export`: HandOver rolls the brokers to a template that has it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,8 @@ PREFIXES = {StartPreset.CONFLUENT: "KAFKA_", StartPreset.BITNAMI: "KAFKA_CFG_"}
 
 
 def lines(edits: Mapping[str, str], script: str, cluster_id: str) -> Iterator[str]:
-    """Of the edits of each pod in mode C, which are the same but for the node's id. `script` tells whose image it is."""
+    """Of the edits of each pod in the mode KRaft, which are the same but for the node's id. `script` tells whose image it
+    is."""
     preset = next((preset for preset, layout in LAYOUTS.items() if layout.script == script), None)
     prefix = PREFIXES.get(preset) if preset is not None else None
     own = {pod: dict(_settings(text)) for pod, text in edits.items()}

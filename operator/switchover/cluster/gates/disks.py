@@ -1,6 +1,7 @@
 """What the brokers' disks must tell before a step that would stumble over it
 (docs/facts/kraft.md#formatted-log-directories)."""
 
+from switchover.api.kafka_migration import NodeMode
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.kubernetes.reports import DiskReport
@@ -23,7 +24,7 @@ def _reports(picture: Picture) -> dict[str, DiskReport] | Verdict:
             found[name] = pod.disks
             continue
         mode = picture.mode(broker_id)
-        if not isinstance(mode, Known) or mode.value != "A":
+        if not isinstance(mode, Known) or mode.value != NodeMode.ZOOKEEPER:
             silent = pod is None or pod.disks is None
             told = "has not reported its disks" if silent else "found no log directory on its volumes"
             return unknown(DISKS_UNKNOWN, f"pod {name} {told}", subject=name)

@@ -1,6 +1,7 @@
 """Which edits a broker was started with, as its own process tells it: the marker among its settings."""
 
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
+from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import names, template
 from switchover.cluster.door import edits
 from switchover.cluster.picture import Picture
@@ -11,7 +12,7 @@ from switchover.reasons.brokers import DOOR_NOT_PASSED, DOOR_STILL_THERE, STARTE
 from switchover.reasons.rollback import BROKER_SILENT
 from switchover.reasons.walk import NOT_OBSERVED
 
-OWN = ("A", "K")
+OWN = (NodeMode.ZOOKEEPER, NodeMode.OWN_KRAFT)
 """The modes in which brokers run by their own template."""
 
 

@@ -7,6 +7,7 @@ what the metadata log says.
 from collections.abc import Callable, Mapping
 
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
+from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import modes, template
@@ -28,13 +29,22 @@ LEFT_BEHIND: Mapping[str, tuple[MigrationState, ...]] = {
     Step.MOVE_BROKERS: (MIGRATION,), Step.SOAK: (MIGRATION,), Step.FINALIZE: (MIGRATION,),
     Step.HAND_OVER: (POST,), Step.RELEASE_ZOOKEEPER: (POST,)}
 """What the metadata log says in each step, by what the steps before it do; in Finalize POST_MIGRATION once it has begun."""
-MODES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
-    step: (frozenset(brokers), frozenset(controllers)) for step, brokers, controllers in (
-        (Step.UPGRADE_BROKERS, "AU", ("P", "Stopped")), (Step.RAISE_PROTOCOL_VERSION, "AUR", ("P", "Stopped")),
-        (Step.PROVISION_CONTROLLERS, "AUR", ("P", "Stopped")), (Step.ENABLE_MIGRATION, "AURB", ("P", "Stopped")),
-        (Step.COPY_METADATA, "AURB", "P"), (Step.DUAL_WRITE, "B", "P"),
-        (Step.MOVE_BROKERS, "BC", "P"), (Step.SOAK, "C", "P"), (Step.FINALIZE, "C", "PF"), (Step.HAND_OVER, "CK", "F"),
-        (Step.RELEASE_ZOOKEEPER, "CK", "F"))}
+_UPGRADED = frozenset({NodeMode.ZOOKEEPER, NodeMode.ZOOKEEPER_PINNED})
+_RAISED = _UPGRADED | {NodeMode.ZOOKEEPER_RAISED}
+_BECOMING_READY = _RAISED | {NodeMode.MIGRATION}
+_MOVING = frozenset({NodeMode.MIGRATION, NodeMode.KRAFT})
+_MOVED = frozenset({NodeMode.KRAFT})
+_HANDED_OVER = _MOVED | {NodeMode.OWN_KRAFT}
+_MIGRATING = frozenset({NodeMode.MIGRATION_CONTROLLER})
+_STOPPABLE = _MIGRATING | {NodeMode.STOPPED}
+_FINALIZED = frozenset({NodeMode.KRAFT_CONTROLLER})
+MODES: Mapping[str, tuple[frozenset[NodeMode], frozenset[NodeMode]]] = {
+    Step.UPGRADE_BROKERS: (_UPGRADED, _STOPPABLE), Step.RAISE_PROTOCOL_VERSION: (_RAISED, _STOPPABLE),
+    Step.PROVISION_CONTROLLERS: (_RAISED, _STOPPABLE), Step.ENABLE_MIGRATION: (_BECOMING_READY, _STOPPABLE),
+    Step.COPY_METADATA: (_BECOMING_READY, _MIGRATING), Step.DUAL_WRITE: (frozenset({NodeMode.MIGRATION}), _MIGRATING),
+    Step.MOVE_BROKERS: (_MOVING, _MIGRATING), Step.SOAK: (_MOVED, _MIGRATING),
+    Step.FINALIZE: (_MOVED, _MIGRATING | _FINALIZED), Step.HAND_OVER: (_HANDED_OVER, _FINALIZED),
+    Step.RELEASE_ZOOKEEPER: (_HANDED_OVER, _FINALIZED)}
 """The modes that brokers and controllers can be assigned in each step, whichever way it is walked."""
 CLAIMED = (Step.ENABLE_MIGRATION, Step.COPY_METADATA, Step.DUAL_WRITE, Step.MOVE_BROKERS, Step.SOAK, Step.FINALIZE)
 """The steps that are not reached without a claim; on the way back its loss is no reason to stand still."""
@@ -127,7 +137,8 @@ def _find_way_back(picture: Picture) -> Verdict:
     registered = log.value.brokers.items() if isinstance(log, Known) else ()
     on_kraft = {node_id for node_id, item in registered if not item.migrating_zk and not item.fenced}
     answered = {node_id: picture.mode(node_id) for node_id in picture.facts.views}
-    on_kraft |= {node_id for node_id, mode in answered.items() if isinstance(mode, Known) and mode.value == "C"}
+    on_kraft |= {node_id for node_id, mode in answered.items()
+                 if isinstance(mode, Known) and mode.value == NodeMode.KRAFT}
     if on_kraft:
         return _contradicted(picture, f"is in a rollback, where broker {min(on_kraft)} runs on KRaft still",
                              f"broker {min(on_kraft)}", f"brokers {sorted(on_kraft)}", "none")
@@ -157,7 +168,7 @@ def check_finalize_begun(picture: Picture) -> Verdict:
     if isinstance(log, Known) and log.value.migration_state is POST:
         return passed("the metadata log says POST_MIGRATION")
     seen = [picture.mode(node_id) for node_id in picture.controllers.values()]
-    if any(isinstance(mode, Known) and mode.value == "F" for mode in seen):
+    if any(isinstance(mode, Known) and mode.value == NodeMode.KRAFT_CONTROLLER for mode in seen):
         return passed("a controller has finalized")
     files = state.value.node_files.get(picture.spec.controllers.name, {}) if isinstance(state, Known) else {}
     if not files:

@@ -1,5 +1,6 @@
 """The quorum of controllers is up, ready to migrate, and keeps its majority while one of them restarts."""
 
+from switchover.api.kafka_migration import NodeMode
 from switchover.cluster.gates.read import (
     controllers_coming_up,
     log_of,
@@ -152,9 +153,9 @@ def check_controller_finalized(picture: Picture) -> Verdict:
         mode = picture.mode(picture.position.nodes[name].node_id)
         if not isinstance(mode, Known):
             return wait(CONTROLLER_SILENT, mode.why, subject=name, unblocks="the controller answers")
-        if mode.value != "F":
+        if mode.value != NodeMode.KRAFT_CONTROLLER:
             return wait(WRONG_MODE, f"{name} still has the migration flag", subject=name, observed=mode.value,
-                        threshold="F")
+                        threshold=NodeMode.KRAFT_CONTROLLER)
     return passed(f"{', '.join(picture.batch)} without the flag")
 
 

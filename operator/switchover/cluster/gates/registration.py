@@ -1,5 +1,7 @@
 """Brokers run in their mode and are registered so, by the metadata log, ZooKeeper and themselves."""
 
+from switchover.api.kafka_migration import NodeMode
+from switchover.cluster import modes
 from switchover.cluster.gates.quorum import CAUGHT_UP_RECORDS
 from switchover.cluster.gates.read import log_of, quorum_of, samples, zookeeper_of
 from switchover.cluster.picture import Picture
@@ -8,9 +10,6 @@ from switchover.outside.observed import Known
 from switchover.reasons.brokers import BROKER_FENCED, BROKER_ON_ZOOKEEPER, NOT_REGISTERED, OBSERVER_BEHIND, UNKNOWN_BROKER
 from switchover.reasons.rollback import BROKER_SILENT, WRONG_MODE, ZOOKEEPER_REGISTRATION
 from switchover.zookeeper.nodes import ZooKeeperState
-
-KRAFT = ("C", "K")
-"""The modes of a broker on KRaft: by its edits, and by the user's own configuration."""
 
 
 def check_moved_broker(picture: Picture) -> Verdict:
@@ -32,7 +31,7 @@ def _registered(picture: Picture, state: ZooKeeperState | None) -> Verdict:
         return log
     for name in picture.batch:
         record = picture.position.nodes[name]
-        node_id, zookeeper_mode = record.node_id, record.assigned not in KRAFT
+        node_id, zookeeper_mode = record.node_id, record.assigned not in modes.ON_KRAFT
         mode = picture.mode(node_id)
         if not isinstance(mode, Known):
             return wait(BROKER_SILENT, mode.why, subject=name, unblocks="the broker answers")
@@ -113,9 +112,9 @@ def check_all_kraft(picture: Picture) -> Verdict:
         if not isinstance(mode, Known):
             return unknown(BROKER_SILENT, mode.why, subject=name)
         registration = log.brokers.get(node_id)
-        if mode.value not in KRAFT or registration is None or registration.migrating_zk:
+        if mode.value not in modes.ON_KRAFT or registration is None or registration.migrating_zk:
             return wait(BROKER_ON_ZOOKEEPER, f"broker {node_id} ({name}) is not in KRaft mode", subject=name,
-                        observed=mode.value, threshold="C", unblocks="it runs in KRaft mode")
+                        observed=mode.value, threshold=NodeMode.KRAFT, unblocks="it runs in KRaft mode")
     strangers = sorted(
         node_id for node_id, item in log.brokers.items() if item.migrating_zk and node_id not in picture.brokers.values())
     if strangers:

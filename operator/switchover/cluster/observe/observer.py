@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
-from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
+from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec, NodeMode
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction
 from switchover.cluster import names, own_addresses
@@ -404,7 +404,7 @@ class Observer:
             return NOT_ASKED
         holder = zookeeper.value.controller
         records = [picture.position.nodes[name] for name in picture.controllers if name in picture.position.nodes]
-        if holder is None or holder.ephemeral or any(record.assigned != "Stopped" for record in records):
+        if holder is None or holder.ephemeral or any(record.assigned != NodeMode.STOPPED for record in records):
             return NOT_ASKED
         return await self._known(self.zookeeper.partition_epoch(), EPOCH_SECONDS)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import modes
 from switchover.cluster.picture import Picture, is_older
 from switchover.cluster.preflight.reading import examined, image_of, pods, workloads, zookeeper
@@ -33,7 +34,7 @@ def find_wrong_versions(picture: Picture) -> Iterator[Verdict]:
         if not isinstance(answer, Known):
             yield unknown(BROKER_SILENT, answer.why, subject=name)
             continue
-        if picture.mode(broker_id) != Known("A", answer.at):
+        if picture.mode(broker_id) != Known(NodeMode.ZOOKEEPER, answer.at):
             yield fail(NOT_IN_ZOOKEEPER_MODE, f"broker {broker_id} ({name}) is not a plain ZooKeeper broker", subject=name,
                        unblocks="all brokers must run on ZooKeeper, without the migration flag")
         elif is_older(answer.value):
