@@ -210,11 +210,15 @@ class SimulatedOffsets:
         self._kafka = kafka
 
     async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
-        now = self._incarnation.api.now()
-        end = int(now * 10)
-        reading = Reading({TopicPartition("orders", 0): Offsets(round(now * 1000), end - 5, end, 0, end)},
-                          frozenset({"orders"}))
-        sweep = Sweep(dict.fromkeys(asked, reading), {"orders": 1})
+        now, since = self._incarnation.api.now(), self._kafka.stands_since
+        committed, end = int((now if since is None else since) * 10) - 5, int(now * 10)
+        if self._kafka.aborted:
+            end = committed + 5
+        offsets = {TopicPartition("orders", 0): Offsets(round(now * 1000), committed, end, 0, end)}
+        sweep = Sweep({
+            name: Reading(offsets, frozenset({"orders"}), unreadable={
+                each: stretch._replace(end=end) for each, stretch in wanted.looks.items() if self._kafka.aborted})
+            for name, wanted in asked.items()}, {"orders": 1})
         return await self._incarnation.call(lambda: _serving(self._kafka, sweep))
 
     async def close(self) -> None:
