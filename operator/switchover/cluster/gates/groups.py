@@ -34,10 +34,11 @@ def check_groups_healthy(picture: Picture) -> Verdict:
 def _trouble(name: str, group: JudgedGroup, row: int) -> Verdict | None:
     """What a partition holds for, None where it is well."""
     judged, q, partition = group.judged, group.judged.quantities, group.partitions[row]
+    found = Found(judged.verdict[row])
+    if found is Found.OK or found is Found.IDLE:
+        return None
     subject, told = f"{name} {partition}", f"group {name}: {sentence(partition, judged, row)}"
-    match Found(judged.verdict[row]):
-        case Found.OK | Found.IDLE:
-            return None
+    match found:
         case Found.UNKNOWN:
             return unknown(GROUP_UNKNOWN, told, subject=subject)
         case Found.UNCOMMITTED:
