@@ -12,7 +12,8 @@ from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster.door import brokers
 from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.door.scripts import DOOR, KEEP
-from switchover.kafka.client.admin import ConfluentKafkaAdmin
+from switchover.kafka.client.nodes import KafkaWire
+from switchover.outside.addresses import Address
 
 START = "bin/kafka-server-start.sh"
 TEMPLATE = {"spec": {"containers": [{"name": "kafka", "image": "kafka"}]}}
@@ -46,6 +47,6 @@ def given(server: KafkaServer) -> Mapping[str, str]:
     return javaproperties.loads((server.directory / "run" / "server.properties").read_text())
 
 
-async def brokers_of(admin: ConfluentKafkaAdmin, broker: int, image: str = "") -> Brokers:
+async def brokers_of(wire: KafkaWire, broker: Address, broker_id: int, image: str = "") -> Brokers:
     """What Switchover finds of brokers that run by their user's own template, and are upgraded to `image`."""
-    return brokers.find(TEMPLATE, BrokerSet(name="kafka"), await admin.broker_settings(broker), image)
+    return brokers.find(TEMPLATE, BrokerSet(name="kafka"), await wire.settings(broker, broker_id), image)

@@ -41,7 +41,6 @@ from switchover.cluster.controllers import listener
 from switchover.cluster.door import edits
 from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.modes import ControllerListener, Voters
-from switchover.kafka.client.admin import ConfluentKafkaAdmin
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.metadata.image import LogImage
 from switchover.outside.access import Access
@@ -99,7 +98,6 @@ class SecuredCluster:
         self.tree = KazooZooKeeper(self.tree_access)
         self.wire = KafkaWire(self.client("switchover"))
         self.quorum = KafkaWire(listener.client_properties(LISTENER, self.secret))
-        self.admin = ConfluentKafkaAdmin(Access(self.bootstrap, self.client("switchover")))
         self.acknowledged = 0
 
     @property
@@ -233,7 +231,7 @@ ssl.clientAuth=need
         for server in self.brokers.values():
             server.wait()
         await self.ready(self.brokers)
-        self.found = await brokers_of(self.admin, 1)
+        self.found = await brokers_of(self.wire, self.brokers[1].address, 1)
         self.cluster_id = (await self.state()).cluster_id
         self.create_topic("before")
         self.create_topic("others")
@@ -308,7 +306,8 @@ ssl.clientAuth=need
 
     async def has_kept_everything(self) -> None:
         """Records, topics' settings, rights and the encrypted setting, as the brokers serve them now."""
-        await eventually(lambda: self.admin.min_insync_replicas(["before"]), lambda found: found == {"before": 1})
+        await eventually(lambda: self.wire.min_insync_replicas(self.brokers[1].address, ["before"]),
+                         lambda found: found == {"before": 1})
         assert self._records("before") == [str(number) for number in range(self.acknowledged)]
         seen = AdminClient(self.librdkafka("alice")).list_topics("others", timeout=stretched(30)).topics["others"].error
         assert seen is not None
@@ -339,6 +338,5 @@ ssl.clientAuth=need
 
     async def close(self) -> None:
         await self.tree.close()
-        await self.admin.close()
         for server in (*self.brokers.values(), *self.controllers.values(), self.zookeeper):
             server.kill()

@@ -35,7 +35,6 @@ from switchover.cluster.modes import ControllerListener, Voters
 from switchover.cluster.picture import is_older
 from switchover.engine.gate import Verdict
 from switchover.groups.coordination.brokers import check_brokers_visible
-from switchover.kafka.client.admin import ConfluentKafkaAdmin
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.metadata.image import LogImage, MigrationState
 from switchover.outside.access import Access
@@ -105,9 +104,7 @@ class Story:
         for number in range(RECORDS):
             producer.produce("before", str(number))
         assert producer.flush(stretched(60)) == 0
-        admin = ConfluentKafkaAdmin(Access(str(self.broker.address)))
-        self.brokers = await brokers_of(admin, 1, image)
-        await admin.close()
+        self.brokers = await brokers_of(self.wire, self.broker.address, 1, image)
         self.cluster_id = (await self.state()).cluster_id
 
     def create_topic(self, name: str) -> None:
@@ -115,9 +112,8 @@ class Story:
 
     async def has_kept_everything(self) -> None:
         """The topic, its setting and every record, read from the broker as it runs now; and the edits are those it tells."""
-        admin = ConfluentKafkaAdmin(Access(str(self.broker.address)))
-        await eventually(lambda: admin.min_insync_replicas(["before"]), lambda found: found == {"before": 1})
-        await admin.close()
+        await eventually(lambda: self.wire.min_insync_replicas(self.broker.address, ["before"]),
+                         lambda found: found == {"before": 1})
         consumer = Consumer({"bootstrap.servers": str(self.broker.address), "group.id": uuid.uuid4().hex,
                              "enable.auto.commit": False})
         consumer.assign([TopicPartition("before", 0, 0)])
@@ -350,9 +346,7 @@ async def test_a_broker_of_an_older_kafka_is_upgraded_goes_there_and_comes_back_
         answer = await story.wire.api_versions(story.broker.address)
         assert is_older(answer) is (release != "3.9")
         assert answer.api_keys[modes.LEADER_AND_ISR] == modes.LEADER_AND_ISR_OF_3_4
-        admin = ConfluentKafkaAdmin(Access(str(story.broker.address)))
-        assert (await admin.broker_settings(1))[modes.PROTOCOL_VERSION] == version
-        await admin.close()
+        assert (await story.wire.settings(story.broker.address, 1))[modes.PROTOCOL_VERSION] == version
 
     await runs(Mode.ZOOKEEPER_PINNED, "3.9")
     await runs("", old)

@@ -13,7 +13,7 @@ from adapters.clusters import KRaftNode, node
 from adapters.eventually import eventually
 from adapters.group_members import create_topic
 from adapters.guarded import DESCRIBE, DESCRIBE_CONFIGS, GROUP, READ, TOPIC, allow, settings, user
-from switchover.kafka.client import librdkafka
+from switchover.pipeline.capture import librdkafka
 from switchover.pipeline.capture import plan as planning
 from switchover.pipeline.capture.client import configuration
 from switchover.pipeline.capture.facts import Cluster

@@ -19,9 +19,7 @@ from adapters.pods import as_pod, brokers_of
 from patience import Patience, stretched, until
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.door import edits
-from switchover.kafka.client.admin import ConfluentKafkaAdmin
 from switchover.kafka.client.nodes import KafkaWire
-from switchover.outside.access import Access
 
 RECORDS = 100
 NEW = "3.9"
@@ -51,9 +49,7 @@ class Rolling:
 
     async def edits(self, mode: str, image: str = "") -> str:
         """The edits of mode ZooKeeperRaised or ZooKeeperPinned, by what the brokers tell."""
-        admin = ConfluentKafkaAdmin(Access(self.cluster.bootstrap))
-        found = await brokers_of(admin, 1, image)
-        await admin.close()
+        found = await brokers_of(KafkaWire({}), self.cluster.brokers[1].address, 1, image)
         return edits.written(edits.broker(mode, 1, None, found))
 
     def roll(self, edits_: str, release: str = NEW) -> None:
@@ -131,11 +127,9 @@ class Rolling:
 
     async def live(self) -> set[str]:
         """The version that the brokers say they run with."""
-        admin = ConfluentKafkaAdmin(Access(self.cluster.bootstrap))
-        found = {(await admin.broker_settings(broker))["inter.broker.protocol.version"].split("-")[0]
-                 for broker in self.cluster.brokers}
-        await admin.close()
-        return found
+        wire = KafkaWire({})
+        return {(await wire.settings(server.address, broker))["inter.broker.protocol.version"].split("-")[0]
+                for broker, server in self.cluster.brokers.items()}
 
     async def api_keys(self) -> set[frozenset[int]]:
         wire = KafkaWire({})

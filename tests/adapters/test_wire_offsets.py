@@ -28,7 +28,7 @@ from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.eventually import eventually
 from adapters.servers import loopback
-from adapters.test_kafka import committed, created, filled
+from adapters.test_wire_settings import committed, created, filled
 from fakes.kafka_node import Node
 from patience import Patience, stretched
 from switchover.cli.lag import GroupReport, Question, follow_from_here, thresholds_of

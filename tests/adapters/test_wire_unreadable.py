@@ -13,8 +13,8 @@ from kio.static.primitive import i32, i64
 
 from adapters.clusters import node
 from adapters.eventually import eventually
-from adapters.test_kafka import committed, created, filled
 from adapters.test_wire_offsets import NO_WAIT, Watched, delete_records
+from adapters.test_wire_settings import committed, created, filled
 from fakes.kafka_node import Node
 from patience import Patience, stretched
 from switchover.api.meta import GroupHealth
@@ -82,20 +82,24 @@ async def test_an_aborted_transaction_at_the_end_is_no_lag_and_one_record_behind
 
 
 async def test_a_kafka_migration_does_not_wait_for_a_group_to_commit_a_marker(servers: str) -> None:
-    """Its gate counts by commit and end alone; who has read all of a transactional topic stands one behind for ever."""
+    """Who has read all of a transactional topic stands one behind for ever, and is stopped only by a record."""
     topic, name = created(servers), uuid.uuid4().hex
     transaction(transactional(servers), topic, 3, commit=True)                       # 0-2, marker 3
     committed(servers, name, [TopicPartition(topic, 0, 3)])
     watched, offsets = WatchedGroups(WallClock()), WireOffsets(Access(servers), seconds=stretched(3))
 
-    async def left() -> tuple[int | None, int] | None:
-        seen = (await watched.seen([GroupHealth(name=name)], offsets))[name]
-        return seen.value[-1].offsets.get((topic, 0)) if isinstance(seen, Known) else None
+    async def found() -> tuple[Verdict, int] | None:
+        seen = (await watched.seen([GroupHealth(name=name, max_stall_seconds=6)], offsets))[name]
+        if not isinstance(seen, Known):
+            return None
+        (row,) = seen.value.rows
+        return Verdict(seen.value.judged.verdict[row]), int(seen.value.judged.quantities.lag[row])
 
-    assert await eventually(left, lambda found: found is not None) == (3, 4)
-    assert await eventually(left, lambda found: found != (3, 4)) == (3, 3)
+    assert await eventually(found, lambda told: told is not None) == (Verdict.OK, 1)
+    assert await eventually(found, lambda told: told is not None and told[1] == 0) == (Verdict.IDLE, 0)
     filled(servers, topic, {0: 1})                                                   # 4
-    assert await eventually(left, lambda found: found != (3, 3)) == (3, 5)
+    assert await eventually(found, lambda told: told is not None and told[1] > 0) == (Verdict.OK, 1)
+    assert await eventually(found, lambda told: told is not None and told[0] is not Verdict.OK) == (Verdict.STOPPED, 1)
 
 
 async def test_two_markers_at_the_end_are_no_lag_however_the_group_reads(servers: str) -> None:

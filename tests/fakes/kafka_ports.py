@@ -1,12 +1,11 @@
-"""`ports.KafkaNodes`, `KafkaAdmin` and `ZooKeeper` on the simulated cluster."""
+"""`ports.KafkaNodes` and `ZooKeeper` on the simulated cluster."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from fakes.incarnation import Incarnation
-from fakes.kafka_world import BROKER_PORT, CLUSTER_ID, PROTOCOL, Kafka, Node
-from fakes.kubelet import address
+from fakes.kafka_world import CLUSTER_ID, PROTOCOL, Kafka, Node
 from fakes.quorum_log import QuorumLog, as_metadata
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes
@@ -80,6 +79,24 @@ class SimulatedNodes:
     async def marker(self, broker: Address, broker_id: int) -> str:
         """By which edits the broker was started."""
         return await self._incarnation.call(lambda: self._listening(broker).marker)
+
+    async def settings(self, broker: Address, broker_id: int) -> Mapping[str, str]:
+        def answer() -> Mapping[str, str]:
+            node = self._listening(broker)
+            assert node.node_id == broker_id
+            told = {key: value for key, value in node.settings.items() if not hidden(key)}
+            return told | ({PROTOCOL: f"{modes.release_of(told[PROTOCOL])}-IV0"} if PROTOCOL in told else {})
+
+        return await self._incarnation.call(answer)
+
+    async def min_insync_replicas(self, broker: Address, topics: Iterable[str]) -> Mapping[str, int]:
+        wanted = tuple(topics)
+
+        def answer() -> Mapping[str, int]:
+            self._listening(broker)
+            return dict.fromkeys(wanted, 2)
+
+        return await self._incarnation.call(answer)
 
     async def set_quota(self, controller: Address, entity: Entity, key: str, value: float | None) -> None:
         ((kind, user),) = entity
@@ -170,33 +187,6 @@ class SimulatedTree:
         """Nothing is open."""
 
 
-class SimulatedAdmin:
-    """`ports.KafkaAdmin`; any broker that is open serves."""
-
-    def __init__(self, incarnation: Incarnation, kafka: Kafka) -> None:
-        self._incarnation = incarnation
-        self._kafka = kafka
-
-    async def min_insync_replicas(self, topics: Iterable[str]) -> Mapping[str, int]:
-        wanted = tuple(topics)
-        return await self._incarnation.call(lambda: _serving(self._kafka, dict.fromkeys(wanted, 2)))
-
-    async def broker_settings(self, broker_id: int) -> Mapping[str, str]:
-        where = Address(address(f"kafka-{broker_id - 1}", "kafka"), BROKER_PORT)
-
-        def answer() -> Mapping[str, str]:
-            if self._kafka.at(where) is None:
-                raise Unreachable(f"broker {broker_id} does not answer")
-            settings = self._kafka.at(where).settings
-            told = {key: value for key, value in settings.items() if not hidden(key)}
-            return told | ({PROTOCOL: f"{modes.release_of(settings[PROTOCOL])}-IV0"} if PROTOCOL in settings else {})
-
-        return await self._incarnation.call(answer)
-
-    async def close(self) -> None:
-        """Nothing is open."""
-
-
 def _serving(kafka: Kafka, answer: T) -> T:
     if not kafka.alive():
         raise Unreachable("no broker answers")
@@ -211,11 +201,15 @@ class SimulatedOffsets:
         self._kafka = kafka
 
     async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
-        now = self._incarnation.api.now()
-        end = int(now * 10)
-        reading = Reading({TopicPartition("orders", 0): Offsets(round(now * 1000), end - 5, end, 0, end)},
-                          frozenset({"orders"}))
-        sweep = Sweep(dict.fromkeys(asked, reading), {"orders": 1})
+        now, since = self._incarnation.api.now(), self._kafka.stands_since
+        committed, end = int((now if since is None else since) * 10) - 5, int(now * 10)
+        if self._kafka.aborted:
+            end = committed + 5
+        offsets = {TopicPartition("orders", 0): Offsets(round(now * 1000), committed, end, 0, end)}
+        sweep = Sweep({
+            name: Reading(offsets, frozenset({"orders"}), unreadable={
+                each: stretch._replace(end=end) for each, stretch in wanted.looks.items() if self._kafka.aborted})
+            for name, wanted in asked.items()}, {"orders": 1})
         return await self._incarnation.call(lambda: _serving(self._kafka, sweep))
 
     async def close(self) -> None:

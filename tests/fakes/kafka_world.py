@@ -85,6 +85,8 @@ class Kafka:
     advertise: str = "names"           # of pods; or their "addresses", or "services" that each lead to a broker
     planted: dict[str, Any] = field(default_factory=dict)      # fields of ClusterMetadata that ZooKeeper alone has so
     old_groups: dict[str, ZooKeeperGroup] = field(default_factory=dict)     # those that have members in ZooKeeper
+    stands_since: float | None = None  # no group has committed anything since then
+    aborted: bool = False              # what has come since then was aborted, and nothing comes any more
     zookeeper_hidden: bool = False     # from the operator alone: a network policy, say
     zookeeper_stopped: bool = False    # its servers are scaled away
     # the quorum

@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from fakes import environment_image
 from fakes.api_server import NAMESPACE, FakeApi, Object, copied
 from fakes.incarnation import APPLIED, Incarnation, LateServer, SimulatedApiServer, serve_kopf
-from fakes.kafka_ports import SimulatedAdmin, SimulatedNodes, SimulatedOffsets, SimulatedTree, SimulatedZooKeeper
+from fakes.kafka_ports import SimulatedNodes, SimulatedOffsets, SimulatedTree, SimulatedZooKeeper
 from fakes.kafka_world import PROTOCOL, Kafka
 from fakes.kubelet import Kubelet
 from invariants.jury import Jury
@@ -365,7 +365,6 @@ def simulated(incarnation: Incarnation, kafka: Kafka) -> Adapters:
     """Clients of the simulated world. They take any credentials."""
     return Adapters(
         nodes=lambda _properties, _allowed, _within: SimulatedNodes(incarnation, kafka),
-        admin=lambda _: SimulatedAdmin(incarnation, kafka),
         zookeeper=lambda access: SimulatedZooKeeper(incarnation, kafka, access.servers),
         tree=lambda _: SimulatedTree(incarnation, kafka),
         offsets=lambda _: SimulatedOffsets(incarnation, kafka),

@@ -18,7 +18,6 @@ from simulation import migration_world
 from simulation.migration_world import HOW_FAR, NAME, SERVER_PROPERTIES, SPEC, MigrationWorld
 from simulation.virtual_time import TimeIsUp
 from switchover.cluster.door.mount import SCRIPT_KEY
-from switchover.kafka.client import librdkafka
 from switchover.operator.connections import Adapters
 from switchover.outside import security
 from switchover.zookeeper.client import security as zookeeper_security
@@ -70,8 +69,6 @@ class SecuredWorld(MigrationWorld):
 
             return Adapters(
                 nodes=lambda given, allowed, within: inside.nodes(noted(given, security.security), allowed, within),
-                admin=lambda access: inside.admin(
-                    replace(access, properties=noted(access.properties, librdkafka.configuration))),
                 zookeeper=lambda access: inside.zookeeper(
                     replace(access, properties=noted(access.properties, zookeeper_security.credentials))),
                 tree=inside.tree,
@@ -153,9 +150,9 @@ def test_new_credentials_are_taken_without_a_restart(world: SecuredWorld, whole:
         return world.step == "MoveBrokers"
 
     assert world.live(rotated)
-    # One life of the operator: four clients at its start, and then those three again whose Secrets changed.
-    assert len(world.opened) - before == 4 + 3
-    assert world.opened_with("canary-kafka-2") == 2
+    # One life of the operator: three clients at its start, and then those two again whose Secrets changed.
+    assert len(world.opened) - before == 3 + 2
+    assert world.opened_with("canary-kafka-2") == 1
     assert world.opened_with("canary-zookeeper-2") == 1
     world.goes_on(whole)
 

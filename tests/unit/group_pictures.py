@@ -150,7 +150,8 @@ def samples(count: int = 40, epoch: int = 17, rate: int = 30, until: float = NOW
     """One every three seconds up to now: everything is committed but the last sweep's, except of what `stands`."""
     return tuple(
         GroupSample(until - 3.0 * (count - 1 - index), epoch, {
-            each: (1000 if each in stands else 1000 + rate * index, 1000 + rate * (index + 1)) for each in PARTITIONS})
+            each: (1000 if each in stands else 1000 + rate * index, 1000 + rate * (index + 1)) for each in PARTITIONS},
+            stood={each: 3.0 * index for each in stands if index})
         for index in range(count))
 
 

@@ -29,6 +29,7 @@ from switchover.lag.group import Group as LagGroup
 from switchover.lag.watch import Assessment, Watch
 from switchover.lag.window import Offsets, Reading
 from switchover.outside.observed import Known, Unknown
+from switchover.partition import TopicPartition
 from tales import Tale
 from unit.group_pictures import UID, assessment, audited, broker, spec_of, tried
 from unit.group_world import World
@@ -63,6 +64,7 @@ class Walk:
         self.page = Page()
         self.streaks: dict[str, Streak] = {}
         self.samples: deque[GroupSample] = deque()
+        self.stands: dict[TopicPartition, tuple[int, float]] = {}       # the commit of what has more to commit; since when
         self.watch: Watch | None = None
 
     def tells(self) -> Self:
@@ -138,7 +140,7 @@ class Walk:
         picture = KIND.picture(self.migration, "shop", self.world.now)
         world, spec, now = self.world, picture.spec, self.world.now
         group = world.coordinator.group()
-        self.samples.append(GroupSample(now, group.epoch, dict(world.offsets)))
+        self.samples.append(GroupSample(now, group.epoch, dict(world.offsets), self._stood()))
         while now - self.samples[0].at > WINDOW_SECONDS:
             self.samples.popleft()
         workloads = spec.workloads
@@ -163,6 +165,13 @@ class Walk:
             offered=Known(dict.fromkeys(common, True), now) if common else Unknown("the group rebalances"),
             audit=Known(audited() if world.jobs else None, now))
         return KIND.with_holder(replace(picture, facts=facts), f"{UID}/operator-1", now)
+
+    def _stood(self) -> dict[TopicPartition, float]:
+        now, before = self.world.now, self.stands
+        self.stands = {
+            each: before[each] if each in before and before[each][0] == committed else (committed, now)
+            for each, (committed, end) in self.world.offsets.items() if committed < end}
+        return {each: now - since for each, (_, since) in self.stands.items() if now > since}
 
     def _lag(self, picture: Picture, partitions: dict[str, int]) -> Assessment:
         if not self.judges_lag:

@@ -23,6 +23,7 @@ class Scalar:
     arriving: float = 0.0
     growth: float = 0.0
     eta: float = math.inf
+    stood: int = 0
     quiet: int = 0
     drop: int = 0
     redelivered: int = 0
@@ -63,14 +64,17 @@ def scalar(readings: Sequence[Reading], now: int, th: Thresholds, *, q99: int = 
             out.quiet = last.t - window[i].t
         out.redelivered += max(0, at[i - 1] - at[i])
     out.drop = max(at) - at[-1]
+    out.stood = _stood(window, out.lag)
 
     t_ok = th.max_time_lag if q99 == NONE else min(max(2 * q99, th.min_time_lag), th.slo_ceiling)
+    most = math.inf if th.max_lag == NONE else th.max_lag
     k = max(2 * th.poll, th.max_stall)
     if p99 != NONE:
         k = min(max(3 * p99, 2 * th.poll, th.min_quiet), th.quiet_ceiling, th.window - 4 * th.poll)
     lags = [reading.e - committed for reading, committed in zip(window, at, strict=True)]
-    out.growing = out.growth > band and lags[-1] >= _median(lags[-((len(lags) + 1) // 3):]) and out.age > t_ok
-    out.strayed = out.lag > 0 and (out.censored or out.age > 1.5 * t_ok)
+    out.growing = out.growth > band and lags[-1] >= _median(lags[-((len(lags) + 1) // 3):]) and (
+        out.lag > most or (t_ok != NONE and out.age > t_ok))
+    out.strayed = out.lag > 0 and (out.lag > 1.5 * most or (t_ok != NONE and (out.censored or out.age > 1.5 * t_ok)))
     out.verdict = _verdict(window, following, out, t_ok, k, band, th, reset)
     out.effect = _effect(window, at, out, k, th)
     return out
@@ -104,6 +108,18 @@ def _slope(window: list[Reading], at: list[int]) -> float:
     return (_median(lags[-third:]) - _median(lags[:third])) / (_median(times[-third:]) - _median(times[:third])) * 1000
 
 
+def _stood(window: list[Reading], lag: int) -> int:
+    last = window[-1]
+    if lag <= 0 or last.c == NONE:
+        return 0
+    since = last.t
+    for reading in reversed(window):
+        if reading.c != last.c or reading.e <= last.e - lag:
+            break
+        since = reading.t
+    return last.t - since
+
+
 def _verdict(window: list[Reading], following: int, q: Scalar, t_ok: int, k: int, band: float, th: Thresholds,
              reset: bool) -> str:
     first, last = window[0], window[-1]
@@ -117,10 +133,16 @@ def _verdict(window: list[Reading], following: int, q: Scalar, t_ok: int, k: int
         return "IDLE" if following >= last.e else "UNCOMMITTED"
     if q.drop > 0 and q.lag > 0 and not reset:
         return "REWOUND"
-    if q.lag <= 0 or (not q.censored and q.age <= t_ok):
+    if t_ok == NONE:
+        late, stands = False, q.stood > k
+    else:
+        late = q.censored or q.age > t_ok
+        stands = late and q.quiet > k
+    many = th.max_lag != NONE and q.lag > th.max_lag
+    if q.lag <= 0 or not (late or stands or many):
         began = first.s if first.c == NONE else first.c
         return "IDLE" if last.e == first.e and last.c == began else "OK"
-    if q.quiet > k:
+    if stands:
         return "STALLED" if last.tc != NONE and last.t - last.tc <= k else "STOPPED"
     if q.growth < -band and q.eta <= th.max_catch_up / 1000:
         return "CATCHING_UP"

@@ -21,10 +21,11 @@ from javaproperties import loads
 
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
 from switchover.api.kafka_migration import NodeMode as Mode
+from switchover.api.meta import GroupHealth
 from switchover.cluster import modes, names, template
 from switchover.cluster.door import edits, mount
 from switchover.cluster.effects import DeleteZNode, RaiseEpoch, RaiseVersions
-from switchover.cluster.facts import Examination, Export, Facts, GroupSample, KubernetesState, Written
+from switchover.cluster.facts import Examination, Export, Facts, KubernetesState, Written
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.cluster.rehearsal.report import Report, as_message
@@ -58,6 +59,7 @@ from switchover.zookeeper.nodes import (
     ZooKeeperTopic,
     ZooKeeperTopics,
 )
+from unit.judged_groups import Swept, judged
 
 MANIFESTS = Path(__file__).parents[2] / "sandbox" / "manifests" / "kafka.yaml"
 UID = "5f0c7a9e-uid-of-the-migration"
@@ -70,6 +72,7 @@ OFFSET = 500
 """The high watermark of the metadata log is one more."""
 HEALTHY_DISKS = DiskReport(1, 3, 0, 0)
 ORDERS = TopicPartition("orders", 0)
+CONSUMES = judged(GroupHealth(name="orders"), (Swept(2, {ORDERS: (90, 100, 0)}), Swept(0, {ORDERS: (100, 110, 0)})), NOW)
 EXPORT = Export("digest-of-tree", ("1 digest part",))
 REHEARSED = JobRun("to-kraft-rehearsal", JobState.SUCCEEDED, as_message(Report(EXPORT.digest, topics=1)), uid="uid-of-job",
                    created=NOW - 60)
@@ -242,8 +245,7 @@ class Cluster:
             exported=self._known(EXPORT),
             zookeeper_groups=self._known({}),
             group_migrations=self._known({}),
-            groups={"orders": self._known((GroupSample(self.now - 1, {ORDERS: (90, 100)}),
-                                           GroupSample(self.now, {ORDERS: (100, 110)})))},
+            groups={"orders": self._known(CONSUMES)},
         )
 
     def _level(self) -> int:

@@ -6,7 +6,6 @@ rebalances, rights but those that the probe tells; a partition without any commi
 
 import importlib
 import pkgutil
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -32,7 +31,9 @@ from switchover.kubernetes.jobs import JobState
 from switchover.kubernetes.members import Autoscaler
 from switchover.kubernetes.workloads import Manager
 from switchover.lag.group import TopicPartition
-from switchover.lag.standstill import keep, span
+from switchover.lag.verdicts import Verdict as Found
+from switchover.lag.watch import Watch
+from switchover.lag.window import Offsets, Reading
 from switchover.outside.observed import Known, Unknown
 from unit.given_reasons import VERDICTS, reasons
 from unit.group_pictures import (
@@ -667,20 +668,25 @@ def test_what_is_wrong_is_told_with_its_subject_and_cure(finding):
 
 def test_the_largest_limit_of_a_standstill_is_still_one():
     longest = largest("max_stall_seconds", ConsumerGroupMigrationGates)
-    kept = deque()
-    for sample in samples(count=(longest + 600) // 3, stands=frozenset({FIRST})):
-        keep(kept, sample, span(longest))
-    patient = specced(gates={"maxStallSeconds": longest})(sampled(*kept)(mixed()))
-    assert GATES["GoesOn"].check(patient).reason == "PartitionStalled"
-    well = specced(gates={"maxStallSeconds": longest})(mixed())
-    assert GATES["GoesOn"].check(well).outcome is Outcome.PASS
+    patient = specced(gates={"maxStallSeconds": longest})(mixed())
+    watch = Watch(thresholds(patient))
+    for ago in (*range(longest + 900, 600, -60), *range(600, -1, -5)):
+        at = round(1000 * (patient.now - ago))
+        watch.add(Reading({FIRST: Offsets(at, 90, 99, 0, 99)}))
+    stands = sampled(*samples()[:-1], replace(samples()[-1], stood=watch.judge(at).stood))(patient)
+    assert GATES["GoesOn"].check(stands).reason == "PartitionStalled"
+    assert GATES["GoesOn"].check(patient).outcome is Outcome.PASS
 
 
 def test_the_largest_age_of_a_record_is_one_that_the_window_shows():
     most = largest("max_time_lag_seconds", ConsumerGroupMigrationGates)
     judged_by = thresholds(specced(gates={"maxTimeLagSeconds": most})(mixed()))
     assert judged_by.max_time_lag == most * 1000
-    assert judged_by.window >= 2 * judged_by.max_time_lag
+    for behind, verdict in ((most - 900, Found.OK), (most + 900, Found.BEHIND)):
+        watch = Watch(judged_by)                              # a record a second, and each waits for as long
+        for at in (*range(0, 2 * most, 60), *range(2 * most, 2 * most + 600, 5)):
+            watch.add(Reading({FIRST: Offsets(at * 1000, most + at - behind, most + at, 0, most + at)}))
+        assert watch.judge(at * 1000).judged.verdict.tolist() == [verdict]
 
 
 def test_the_largest_load_of_a_coordinator_is_still_one():

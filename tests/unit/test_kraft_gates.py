@@ -2,7 +2,6 @@
 
 import importlib
 import pkgutil
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -16,7 +15,7 @@ from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import gates, goals, preflight
 from switchover.cluster.door import edits, mount
-from switchover.cluster.facts import Examination, Export, Facts, GroupSample, Written
+from switchover.cluster.facts import Examination, Export, Facts, Written
 from switchover.cluster.gates import workloads
 from switchover.cluster.gates.dual_write import copy_timeout
 from switchover.cluster.gates.parity import check_parity
@@ -36,7 +35,6 @@ from switchover.kubernetes.jobs import JobState
 from switchover.kubernetes.reports import DiskReport
 from switchover.kubernetes.survey import GroupMigration
 from switchover.kubernetes.workloads import Manager, Reached, Stage
-from switchover.lag.standstill import MOST, keep, span
 from switchover.metadata.cluster import Assignment, ClusterMetadata, Difference, Entity, Topic
 from switchover.metadata.image import BrokerRegistration, MigrationState
 from switchover.metadata.parity import Parity
@@ -44,6 +42,7 @@ from switchover.outside.observed import Known, Unknown
 from switchover.partition import TopicPartition
 from switchover.zookeeper.groups import ZooKeeperGroup
 from switchover.zookeeper.nodes import ControllerNode, MigrationNode
+from unit.judged_groups import Swept, judged
 from unit.limits import largest
 from unit.pictures import (
     BROKERS,
@@ -458,12 +457,17 @@ def observer(node: int, replica: Replica | None) -> Callable[[Picture], Picture]
     return spoiled
 
 
-def samples(*sweeps: GroupSample) -> Callable[[Picture], Picture]:
-    return lambda picture: with_fact(picture, "groups", {"orders": Known(sweeps, NOW)})
+def samples(*sweeps: Swept) -> Callable[[Picture], Picture]:
+    """The group orders after these sweeps, judged by what its spec allows."""
+    def spoiled(picture: Picture) -> Picture:
+        (group,) = (each for each in picture.spec.gates.groups if each.name == "orders")
+        return with_fact(picture, "groups", {"orders": Known(judged(group, sweeps, NOW), NOW)})
+
+    return spoiled
 
 
-def sweep(ago: float, committed: int | None, end: int) -> GroupSample:
-    return GroupSample(NOW - ago, {ORDERS: (committed, end)})
+def sweep(ago: float, committed: int | None, end: int, start: int = 0) -> Swept:
+    return Swept(ago, {ORDERS: (committed, end, start)})
 
 
 def pod(name: str, **changes: object) -> Callable[[Picture], Picture]:
@@ -776,8 +780,16 @@ FINDINGS = [
     Finding("GroupsHealthy", "too much lag", samples(sweep(0, 100, 20_000)), W, "GroupLag", "orders orders-0"),
     Finding("GroupsHealthy", "commits that stand still", samples(sweep(31, 90, 95), sweep(0, 90, 99)), W, "GroupStalled",
             "orders orders-0"),
-    Finding("GroupsHealthy", "a group that never committed", samples(GroupSample(NOW, {})), W, "GroupHasNoCommits",
-            "orders"),
+    Finding("GroupsHealthy", "a group that never committed", samples(Swept(0, {})), W, "GroupHasNoCommits", "orders"),
+    Finding("GroupsHealthy", "records deleted before they were consumed", samples(sweep(0, 5, 99, start=7)), W,
+            "GroupOffsetsWrong", "orders orders-0"),
+    Finding("GroupsHealthy", "a commit beyond the end, twice", samples(sweep(2, 101, 100), sweep(0, 101, 100)), W,
+            "GroupOffsetsWrong", "orders orders-0"),
+    Finding("GroupsHealthy", "a commit beyond the end, once", samples(sweep(2, 100, 100), sweep(0, 101, 100)), U,
+            "GroupUnknown", "orders orders-0"),
+    Finding("GroupsHealthy", "a commit that went back", samples(sweep(2, 90, 100), sweep(0, 80, 100)), W,
+            "GroupOffsetsWrong", "orders orders-0"),
+    Finding("GroupsHealthy", "samples that are too old", samples(sweep(10, 90, 100)), U, "GroupUnknown", "orders orders-0"),
     Finding("GroupsHealthy", "a partition with records and no commit", samples(sweep(0, None, 50)), W, "GroupNeverCommitted",
             "orders orders-0"),
     Finding("GroupsHealthy", "a group that cannot be sampled", silent("groups", "orders"), U, "GroupUnknown", "orders"),
@@ -1065,7 +1077,7 @@ def test_a_group_stands_still_only_since_there_is_something_to_commit():
 
 
 def test_an_empty_partition_never_committed_does_not_make_a_group_unhealthy():
-    partly = GroupSample(NOW, {ORDERS: (99, 100), TopicPartition("orders", 1): (None, 0)})
+    partly = Swept(0, {ORDERS: (99, 100, 0), TopicPartition("orders", 1): (None, 0, 0)})
     assert outcome("GroupsHealthy", samples(partly)(to_b())) is Outcome.PASS
 
 
@@ -1098,16 +1110,13 @@ def test_every_limit_of_a_migration_is_known_by_what_a_large_one_does():
 
 def test_the_largest_limit_of_a_standstill_is_still_one():
     longest = largest("max_stall_seconds", GroupHealth)
-    kept: deque[GroupSample] = deque()
-    for ago in range(longest + 600, -1, -2):
-        keep(kept, sweep(ago, 90, 99), span(longest))
-    assert len(kept) < 2 * MOST
+    stands = [sweep(ago, 90, 99) for ago in (*range(longest + 900, 600, -60), *range(600, -1, -2))]
     patient = moment("EnableMigration", (NodeMode.MIGRATION, NodeMode.ZOOKEEPER), NodeMode.MIGRATION_CONTROLLER,
                      ("kafka-0",), PRE, gates={
         "groups": [{"name": "orders", "maxStallSeconds": longest}]})
-    assert GATES["GroupsHealthy"].check(samples(*kept)(patient)).reason == "GroupStalled"
-    kept.append(sweep(0, 91, 99))
-    assert outcome("GroupsHealthy", samples(*kept)(patient)) is Outcome.PASS
+    assert GATES["GroupsHealthy"].check(samples(*stands)(patient)).reason == "GroupStalled"
+    assert outcome("GroupsHealthy", samples(*stands[60:])(patient)) is Outcome.PASS
+    assert outcome("GroupsHealthy", samples(*stands[:-1], sweep(0, 91, 99))(patient)) is Outcome.PASS
 
 
 def test_the_largest_limit_of_lag_is_still_one():

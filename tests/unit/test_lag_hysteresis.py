@@ -78,6 +78,7 @@ def test_an_evaluation_that_comes_twice_counts_once():
 @pytest.mark.parametrize(("hole", "said"), [(60_000, "P"), (60_001, "H")])
 def test_what_was_not_looked_at_for_four_polls_is_proven_anew(hole, said):
     assert gates(PASS, state=ENTERED, every=hole) == said
+    assert gates(PASS, state=ENTERED, every=hole, window=172_800_000) == said, "however far the window reaches back"
     assert gates(STANDING, STANDING, STANDING, every=hole) == ("HHF" if said == "P" else "HHH")
 
 

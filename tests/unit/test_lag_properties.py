@@ -28,6 +28,7 @@ def compare(kernel: Judged, row: int, expected: Scalar) -> None:
         return
     q = kernel.quantities
     assert (q.lag[row], q.time_lag[row], q.censored[row]) == (expected.lag, expected.age, expected.censored)
+    assert q.stood[row] == expected.stood
     assert (q.quiet[row], q.drop[row], q.redelivered[row]) == (expected.quiet, expected.drop, expected.redelivered)
     assert (kernel.growing[row], kernel.strayed[row]) == (expected.growing, expected.strayed)
     assert math.isclose(q.arriving[row], expected.arriving, rel_tol=1e-12)
@@ -35,14 +36,15 @@ def compare(kernel: Judged, row: int, expected: Scalar) -> None:
     assert math.isclose(q.eta[row], expected.eta, rel_tol=1e-12)
 
 
-@given(dices, counts, st.integers(1, 4), later, st.booleans(), st.booleans(), st.booleans())
-def test_the_kernel_says_what_the_sheet_says_in_plain_python(dice, count, partitions, late, reset, progress, clip):
+@given(dices, counts, st.integers(1, 4), later, st.booleans(), st.booleans(), st.booleans(),
+       st.sampled_from([(60_000, NONE), (60_000, 2000), (NONE, 2000), (NONE, NONE)]))
+def test_the_kernel_says_what_the_sheet_says_in_plain_python(dice, count, partitions, late, reset, progress, clip, bounds):
     rows = [made_up(dice, count) for _ in range(partitions)]
     transactional = [dice.random() < .3 for _ in rows]
     q99 = [dice.choice((NONE, 1000, 100_000, 10**6)) for _ in rows]
     p99 = [dice.choice((NONE, 1000, 100_000, 10**6)) for _ in rows]
     readable = [dice.choice((NONE, NONE, row[-1].c, row[-1].e, row[-1].e + 5, row[dice.randrange(count)].e)) for row in rows]
-    thresholds = replace(DEFAULTS, require_progress=progress)
+    thresholds = replace(DEFAULTS, require_progress=progress, max_time_lag=bounds[0], max_lag=bounds[1])
     now = max(row[-1].t for row in rows) + late
     since = now - 400_000 if clip else None
     baseline = Baseline(np.array(q99), np.array(p99))
@@ -53,12 +55,16 @@ def test_the_kernel_says_what_the_sheet_says_in_plain_python(dice, count, partit
                                     transactional=transactional[row], readable=readable[row]))
 
 
-def test_the_histories_that_it_is_compared_with_hold_every_verdict():
+AGELESS = replace(DEFAULTS, max_time_lag=NONE, max_lag=10_000)
+
+
+@pytest.mark.parametrize("thresholds", [DEFAULTS, AGELESS, replace(DEFAULTS, max_lag=1000)])
+def test_the_histories_that_it_is_compared_with_hold_every_verdict(thresholds):
     found: Counter[Verdict] = Counter()
     for seed in range(3000):
         readings = made_up(Random(seed), 40)
-        kernel = judge(samples_of([readings]), readings[-1].t, DEFAULTS)
-        compare(kernel, 0, scalar(readings, readings[-1].t, DEFAULTS))
+        kernel = judge(samples_of([readings]), readings[-1].t, thresholds)
+        compare(kernel, 0, scalar(readings, readings[-1].t, thresholds))
         found[Verdict(kernel.verdict[0])] += 1
     assert min(found[verdict] for verdict in Verdict) >= 5, found
 
@@ -157,7 +163,8 @@ def test_nothing_passes_without_evidence(dice, count):
 
 
 @pytest.mark.parametrize("wrong", [{"max_time_lag": 541_000}, {"slo_ceiling": 541_000}, {"window": 300_000},
-                                   {"min_samples": 1}, {"min_span": 0}])
+                                   {"min_samples": 1}, {"min_span": 0}, {"min_samples": 41},
+                                   {"poll": 500, "min_samples": 25}])
 def test_thresholds_that_no_window_can_show_are_refused(wrong):
-    with pytest.raises(ValueError, match=r"cannot show|at least two"):
+    with pytest.raises(ValueError, match=r"cannot show|at least two|is sure to keep"):
         Thresholds(**wrong)

@@ -8,8 +8,8 @@ import pytest
 from switchover.lag.group import Group, TopicPartition
 from switchover.lag.membership import Membership, group_of
 from switchover.lag.samples import NONE
-from switchover.lag.thresholds import Thresholds
-from switchover.lag.verdicts import Effect, Verdict
+from switchover.lag.thresholds import RECENT, Thresholds
+from switchover.lag.verdicts import Effect, Verdict, judge
 from switchover.lag.watch import Assessment, Watch
 from switchover.lag.window import Offsets, Reading, Window
 from unit.lag_readings import DEFAULTS, POLL, T0
@@ -81,6 +81,29 @@ def test_staleness_is_that_of_the_partition_read_longest_ago():
     assert window.sampled(frozenset({A1})) == T0 + POLL
     assert window.sampled(frozenset({A1, B0})) is None
     assert window.sampled(frozenset()) is None
+
+
+@pytest.mark.parametrize("apart", [100_000, 600_000])
+def test_a_long_window_keeps_the_newest_as_they_come_and_older_ones_apart(apart):
+    window = Window(60, apart)
+    width = 0
+    for sweep in range(2000):
+        window.add({A0: offsets(sweep, sweep)})
+        samples = window.samples(read_committed=False)
+        times = samples.time[samples.valid].tolist()
+        assert times[-RECENT:] == [T0 + each * POLL for each in range(max(0, sweep + 1 - RECENT), sweep + 1)]
+        assert all(apart <= later - earlier < apart + POLL for earlier, later in pairwise(times[:-RECENT]))
+        width = max(width, times[-1] - times[0])
+    assert width >= (60 - RECENT - 1) * apart
+
+
+def test_a_clock_that_was_put_back_empties_no_window():
+    window = Window(60, 100_000)
+    for sweep in (*range(1000), *range(200, 400)):
+        window.add({A0: offsets(sweep, sweep)})
+    samples = window.samples(read_committed=False)
+    found = judge(samples, T0 + 399 * POLL, DEFAULTS)
+    assert found.quantities.count[0] > RECENT
 
 
 # --- beside the lag -------------------------------------------------------------------------------------------------------

@@ -9,10 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from switchover.api.kafka_migration import KafkaMigrationStatus
+from switchover.api.meta import GroupHealth
 from switchover.api.status import Measurements, Series
-from switchover.cluster.facts import GroupSample
-from switchover.engine.measurements import KEPT, PER_STEP, SERIES, group_figures, measured_of
+from switchover.cluster.measured import measured
+from switchover.engine.measurements import KEPT, PER_STEP, SERIES, measured_of
+from switchover.outside.observed import Known
 from switchover.partition import TopicPartition
+from unit.judged_groups import Swept, judged
+from unit.pictures import moment, with_fact
 
 NOW = 1_800_000_000.0
 ONE, TWO = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -76,13 +80,16 @@ def test_all_of_it_fits_whatever_stood_there():
 
 
 @pytest.mark.parametrize(("sweeps", "lag", "gap"), [
-    ([{ONE: (5, 9), TWO: (2, 2)}], 4, 0),
-    ([{ONE: (5, 9)}, {ONE: (5, 9)}, {ONE: (5, 10)}], 5, 4),
-    ([{ONE: (5, 9)}, {ONE: (6, 9)}, {ONE: (6, 10)}], 4, 2),
-    ([{ONE: (5, 5)}, {ONE: (5, 9)}, {ONE: (5, 9)}], 4, 2),
-    ([{ONE: (None, 9)}, {ONE: (None, 9)}], 0, 0),
+    ([{ONE: (5, 9, 0), TWO: (2, 2, 0)}], 4, 0),
+    ([{ONE: (5, 9, 0)}, {ONE: (5, 9, 0)}, {ONE: (5, 10, 0)}], 5, 4),
+    ([{ONE: (5, 9, 0)}, {ONE: (6, 9, 0)}, {ONE: (6, 10, 0)}], 4, 2),
+    ([{ONE: (5, 5, 0)}, {ONE: (5, 9, 0)}, {ONE: (5, 9, 0)}], 4, 2),
+    ([{ONE: (None, 9, 4)}, {ONE: (None, 9, 4)}], 5, 0),
     ([{}], 0, 0),
 ])
 def test_lag_and_gap_of_a_group(sweeps, lag, gap):
-    found = [GroupSample(NOW + 2 * number, offsets) for number, offsets in enumerate(sweeps)]
-    assert dict(group_figures({"orders": found})) == {"GroupLag/orders": lag, "GroupGap/orders": gap}
+    swept = tuple(Swept(2.0 * (len(sweeps) - 1 - number), offsets) for number, offsets in enumerate(sweeps))
+    picture = with_fact(moment("EnableMigration"), "groups", {
+        "orders": Known(judged(GroupHealth(name="orders"), swept, NOW), NOW)})
+    found = measured(picture, 0)
+    assert (found["GroupLag/orders"], found["GroupGap/orders"]) == (lag, gap)

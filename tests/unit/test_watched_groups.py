@@ -4,14 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from switchover.api.meta import GroupHealth
-from switchover.cluster.facts import GroupSample
-from switchover.cluster.observe.groups import SAMPLE_SECONDS, WatchedGroups
+from switchover.cluster.observe.groups import SAMPLE_SECONDS, WatchedGroups, thresholds
 from switchover.lag.samples import NONE
+from switchover.lag.thresholds import MOST
 from switchover.lag.unreadable import Stretch
+from switchover.lag.verdicts import Verdict
+from switchover.lag.watch import JudgedGroup
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
 from switchover.outside.errors import Unreachable
 from switchover.outside.observed import Known, Observed, Unknown
 from switchover.partition import TopicPartition
+from unit.limits import largest
+from unit.pictures import value
 
 ORDERS = TopicPartition("orders", 0)
 GROUP, PAYMENTS = GroupHealth(name="orders"), GroupHealth(name="payments")
@@ -38,6 +42,7 @@ class Cluster:
             raise Unreachable("no bootstrap server answers")
         now = round(self.at * 1000)
         found = {each: told._replace(time=now) for each, told in self.offsets.items()}
+        found = {} if self.why else found
         return Sweep({name: Reading(found, frozenset({"orders"}), self.failed, self.why, self._looked(wanted))
                       for name, wanted in asked.items()}, {"orders": len(found)})
 
@@ -54,47 +59,93 @@ class Story:
         self.cluster, self.groups = cluster, groups or (GROUP,)
         self.watched = WatchedGroups(cluster)
 
-    async def goes_on(
-        self, sweeps: int = 1, seconds: float = SAMPLE_SECONDS,
-    ) -> dict[str, Observed[tuple[GroupSample, ...]]]:
+    async def goes_on(self, sweeps: int = 1, seconds: float = SAMPLE_SECONDS) -> dict[str, Observed[JudgedGroup]]:
         for _ in range(sweeps):
             self.cluster.at += seconds
             found = await self.watched.seen(self.groups, self.cluster)
         return found
 
-    async def left(self, sweeps: int = 10) -> tuple[int | None, int]:
-        """Commit and end of the one partition, as the gate gets them."""
+    async def judged(self, sweeps: int = 20) -> tuple[str, int]:
+        """Verdict and lag of the one partition, as the gate gets them."""
         found = (await self.goes_on(sweeps))["orders"]
         assert isinstance(found, Known)
         assert found.at == self.cluster.at
-        return found.value[-1].offsets[ORDERS]
+        assert found.value.partitions == (ORDERS,)
+        return Verdict(found.value.judged.verdict[0]).name, int(found.value.judged.quantities.lag[0])
 
 
 async def test_what_no_member_can_consume_is_not_left() -> None:
     """Markers at the end of a transactional topic, an aborted transaction, compaction: no record is behind the commit."""
-    assert await Story(Cluster()).left() == (5, 5)
-    assert await Story(Cluster(record=7)).left() == (5, 9)
-    assert await Story(Cluster({ORDERS: Offsets(0, 5, 9, 9, 9)})).left() == (5, 5)          # the log was emptied
-    assert await Story(Cluster({ORDERS: Offsets(0, NONE, 9, 9, 9)})).left() == (None, 0)
+    assert await Story(Cluster()).judged() == ("IDLE", 0)
+    assert await Story(Cluster(record=7)).judged() == ("STOPPED", 2)
+    assert await Story(Cluster({ORDERS: Offsets(0, 5, 9, 9, 9)})).judged() == ("IDLE", 0)          # the log was emptied
+    assert await Story(Cluster({ORDERS: Offsets(0, NONE, 9, 9, 9)})).judged() == ("IDLE", 0)
+    assert await Story(Cluster({ORDERS: Offsets(0, NONE, 9, 0, 9)}, record=7)).judged() == ("UNCOMMITTED", 2)
 
 
 async def test_what_is_left_is_left_until_somebody_has_looked() -> None:
-    assert await Story(Cluster()).left(2) == (5, 9)
+    assert await Story(Cluster()).judged(2) == ("IDLE", 4)
+
+
+async def test_one_sweep_is_enough_to_begin_with_but_no_proof_of_a_commit_beyond_the_end() -> None:
+    assert await Story(Cluster()).judged(1) == ("OK", 4)
+    many = Cluster({ORDERS: Offsets(0, 5, 20_000, 0, 20_000)}, record=5)
+    assert await Story(many).judged(1) == ("BEHIND", 19_995)
+    beyond = Story(Cluster({ORDERS: Offsets(0, 10, 9, 0, 9)}))
+    assert await beyond.judged(1) == ("UNKNOWN", -1)
+    assert await beyond.judged(1) == ("BEYOND_END", -1)
 
 
 async def test_a_marker_at_the_end_is_forgiven_who_reads_committed_records() -> None:
     reads = GROUP.model_copy(update={"isolation": "ReadCommitted"})
     cluster = Cluster(record=7)
-    assert await Story(cluster, reads).left() == (5, 8)
+    cluster.offsets = {ORDERS: Offsets(0, 8, 9, 0, 9)}
+    assert await Story(cluster, reads).judged(2) == ("IDLE", 0)
     assert all(asked["orders"].read_committed for asked in cluster.asked)
-    assert await Story(Cluster({ORDERS: Offsets(0, NONE, 0, 0, 0)}), reads).left() == (None, 0)
+    assert await Story(Cluster({ORDERS: Offsets(0, NONE, 0, 0, 0)}), reads).judged() == ("IDLE", -1)
 
 
 async def test_a_group_that_is_read_in_another_way_is_watched_anew() -> None:
-    story = Story(Cluster(record=7))
-    assert await story.left() == (5, 9)
+    story = Story(Cluster({ORDERS: Offsets(0, 8, 9, 0, 9)}, record=8))
+    assert await story.judged() == ("STOPPED", 1)
     story.groups = (GROUP.model_copy(update={"isolation": "ReadCommitted"}),)
-    assert await story.left() == (5, 8)
+    assert await story.judged(1) == ("OK", 0)
+
+
+async def test_each_group_is_judged_by_its_own_limits_and_those_of_now() -> None:
+    patient = PAYMENTS.model_copy(update={"max_stall_seconds": 60})
+    story = Story(Cluster(record=5), GROUP, patient)
+    found = await story.goes_on(20)
+    verdicts = {name: Verdict(value(each).judged.verdict[0]).name for name, each in found.items()}
+    assert verdicts == {"orders": "STOPPED", "payments": "IDLE"}
+    story.groups = (GROUP.model_copy(update={"max_lag": 3}),)
+    assert await story.judged(1) == ("BEHIND", 4)
+
+
+async def test_a_hole_between_two_sweeps_does_not_hide_that_a_commit_stands() -> None:
+    """The coordinator moves while brokers restart: for a while nobody tells, and the commit is where it was."""
+    cluster = Cluster(record=5)
+    story = Story(cluster)
+    await story.goes_on(5)
+    cluster.why = "its coordinator moves"
+    await story.goes_on(15)
+    cluster.why = ""
+    assert await story.judged(1) == ("STOPPED", 4)
+
+
+async def test_a_topic_that_is_gone_does_not_count_any_more() -> None:
+    cluster = Cluster({ORDERS: Offsets(0, 5, 9, 0, 9), TopicPartition("gone", 0): Offsets(0, 5, 9, 0, 9)}, record=5)
+    story = Story(cluster)
+    assert len(value((await story.goes_on())["orders"]).expected) == 2
+    del cluster.offsets[TopicPartition("gone", 0)]
+    found = value((await story.goes_on())["orders"])
+    assert [found.partitions[row] for row in found.rows] == [ORDERS]
+
+
+async def test_the_longest_limit_keeps_no_more_samples_than_the_window_of_a_short_one() -> None:
+    longest = GROUP.model_copy(update={"max_stall_seconds": largest("max_stall_seconds", GroupHealth)})
+    assert thresholds(longest).width == MOST
+    assert thresholds(longest).max_quiet > 1000 * longest.max_stall_seconds
 
 
 async def test_all_groups_are_one_sweep_and_that_no_more_often_than_need_be() -> None:
@@ -127,5 +178,4 @@ async def test_a_reading_that_failed_leaves_the_samples_and_is_tried_again() -> 
     assert isinstance((await story.goes_on())["orders"], Unknown)
     cluster.why = ""
     found = (await story.goes_on())["orders"]
-    assert isinstance(found, Known)
-    assert len(found.value) == 4
+    assert value(found).judged.quantities.count.tolist() == [4]

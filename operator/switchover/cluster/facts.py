@@ -11,10 +11,10 @@ from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quo
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.survey import GroupMigration, StorageClasses, TemplateChange
 from switchover.kubernetes.workloads import Workload
+from switchover.lag.watch import JudgedGroup
 from switchover.metadata.image import LogImage
 from switchover.metadata.parity import Parity
 from switchover.outside.observed import NOT_ASKED, Observed
-from switchover.partition import TopicPartition
 from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
 from switchover.zookeeper.nodes import ZooKeeperRights, ZooKeeperState, ZooKeeperTopics
 
@@ -66,14 +66,6 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupSample:
-    """One sweep over a group: partition -> (committed offset or None, end of what is left to consume)."""
-
-    at: float
-    offsets: Mapping[TopicPartition, tuple[int | None, int]]
-
-
-@dataclass(frozen=True, slots=True)
 class Export:
     """ZooKeeper's tree as it was read last, masked: its digest, and its parts for a replica."""
 
@@ -105,7 +97,7 @@ class Facts:
     identities: Mapping[str, Observed[frozenset[int]]] = field(default_factory=dict)
     """Pod -> the registered brokers that it says it is, asked at its own address; where host names do not tell them all."""
     markers: Mapping[int, Observed[str]] = field(default_factory=dict)    # broker of the batch -> its marker, "" for none
-    groups: Mapping[str, Observed[tuple[GroupSample, ...]]] = field(default_factory=dict)     # samples, oldest first
+    groups: Mapping[str, Observed[JudgedGroup]] = field(default_factory=dict)         # those that the spec names
     zookeeper_groups: Observed[Mapping[str, ZooKeeperGroup]] = NOT_ASKED              # those that have members
     group_migrations: Observed[Mapping[str, tuple[GroupMigration, ...]]] = NOT_ASKED  # by group
     rehearsal: Observed[JobRun | None] = NOT_ASKED         # its Job, while it goes on and before the copy

@@ -34,8 +34,8 @@ def dual_write(picture: Picture) -> DualWrite:
 def measured(picture: Picture, restarts: int) -> Mapping[str, int]:
     """The figures of this pass. `restarts` are the pods put on record to be replaced so far."""
     lag, age = dual_write(picture)
-    swept = {group.name: found.value for group in picture.spec.gates.groups[:GROUPS]
-             if isinstance(found := picture.facts.groups.get(group.name), Known) and found.value}
+    groups = {group.name: (found.value.lag or 0, found.value.stood) for group in picture.spec.gates.groups[:GROUPS]
+              if isinstance(found := picture.facts.groups.get(group.name), Known)}
     return {
         **({"DualWriteLag": lag} if lag is not None else {}), **({"DualWriteAge": ceil(age)} if age is not None else {}),
-        **dict(group_figures(swept)), "Restarts": restarts}
+        **dict(group_figures(groups)), "Restarts": restarts}

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 
 from switchover.api.status import Measurements, Series
-from switchover.lag.standstill import Sweep, stalled_seconds
+from switchover.partition import TopicPartition
 
 PER_STEP = 16
 """Times that are kept of one stay in a step."""
@@ -39,13 +39,12 @@ def measured_of(before: Measurements, figures: Mapping[str, int], since: float, 
                      for index, name in enumerate(names)))
 
 
-def group_figures(groups: Mapping[str, Sequence[Sweep]]) -> Iterator[tuple[str, int]]:
+def group_figures(groups: Mapping[str, tuple[int, Mapping[TopicPartition, float]]]) -> Iterator[tuple[str, int]]:
     """Of each group that was swept: records that are not committed, and for how many seconds a partition has stood still
-    at most although it has records."""
-    for name, sweeps in groups.items():
-        newest = sweeps[-1].offsets
-        yield f"GroupLag/{name}", sum(max(0, end - committed) for committed, end in newest.values() if committed is not None)
-        yield f"GroupGap/{name}", ceil(max((stalled_seconds(sweeps, each) for each in newest), default=0.0))
+    at most although it has records; from the first, and from the seconds of each that stands."""
+    for name, (lag, stood) in groups.items():
+        yield f"GroupLag/{name}", lag
+        yield f"GroupGap/{name}", ceil(max(stood.values(), default=0.0))
 
 
 def _at(values: Sequence[int], index: int) -> int:

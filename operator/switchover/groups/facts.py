@@ -1,7 +1,7 @@
 """What sweeps over the offsets of a group have found."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from switchover.lag.group import TopicPartition
 
@@ -10,12 +10,14 @@ from switchover.lag.group import TopicPartition
 class GroupSample:
     """One sweep over a group's offsets: the offset committed, None for none, and up to where its members are to commit.
 
-    With coordination the greater one of both stores, as members read them, and for the epoch what stands for it.
+    With coordination the greater one of both stores, as members read them, and for the epoch what stands for it. `stood` is
+    for how many seconds the commit had stood where there was something to commit.
     """
 
     at: float                                     # seconds since the epoch
     epoch: int                                    # the group's
     offsets: Mapping[TopicPartition, tuple[int | None, int]]
+    stood: Mapping[TopicPartition, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from switchover.engine.plan import Decision
 from switchover.engine.position import NodeRecord, Position
 from switchover.engine.record import Outlook, shared
 from switchover.engine.status import cluster_of
+from switchover.groups.facts import GroupSample
 from switchover.groups.picture import Picture
 from switchover.groups.plan import plan_of
 from switchover.groups.slots import moves_left
@@ -78,19 +79,24 @@ def _summary(picture: Picture) -> GroupSummary | None:
     if not isinstance(group, Known):
         return None
     found = group.value
-    offsets = samples.value[-1].offsets.values() if isinstance(samples, Known) and samples.value else ()
     return GroupSummary(
         type=found.type, state=found.state, members=len(found.members), assignor=found.assignor,
         coordinator=found.coordinator, mode=_mode(picture), old_members=_old_members(picture),
         classic_members=sum(member.protocol is MemberProtocol.CLASSIC for member in found.members),
-        lag=sum(max(0, end - committed) for committed, end in offsets if committed is not None),
+        lag=_lag(samples.value[-1]) if isinstance(samples, Known) and samples.value else 0,
         baseline=_baseline(picture))
 
 
 def _measured(picture: Picture) -> Mapping[str, int]:
     """The figures of this pass."""
     found = picture.facts.samples
-    return dict(group_figures({picture.spec.group: found.value})) if isinstance(found, Known) and found.value else {}
+    if not isinstance(found, Known) or not found.value:
+        return {}
+    return dict(group_figures({picture.spec.group: (_lag(found.value[-1]), found.value[-1].stood)}))
+
+
+def _lag(sample: GroupSample) -> int:
+    return sum(max(0, end - committed) for committed, end in sample.offsets.values() if committed is not None)
 
 
 def _baseline(picture: Picture) -> str:

@@ -51,19 +51,16 @@ class KafkaNodes(Protocol):
         """The key by which its process tells the edits that started it; "" without one. Refused as for `examine`."""
         ...
 
-    async def set_quota(self, controller: Address, entity: Entity, key: str, value: float | None) -> None:
-        """Set one quota through the controller that leads; None removes it, and one that is not there is no error."""
+    async def settings(self, broker: Address, broker_id: int) -> Mapping[str, str]:
+        """The live configuration of a broker; sensitive values are absent. Refused as for `examine`."""
         ...
 
-    async def close(self) -> None: ...
+    async def min_insync_replicas(self, broker: Address, topics: Iterable[str]) -> Mapping[str, int]:
+        """What is in force of each topic; one that this broker does not know is absent. Refused names the right."""
+        ...
 
-
-class KafkaAdmin(Protocol):
-    """Questions to the cluster through an ordinary client."""
-
-    async def min_insync_replicas(self, topics: Iterable[str]) -> Mapping[str, int]: ...
-    async def broker_settings(self, broker_id: int) -> Mapping[str, str]:
-        """The live configuration of a broker; sensitive values are absent."""
+    async def set_quota(self, controller: Address, entity: Entity, key: str, value: float | None) -> None:
+        """Set one quota through the controller that leads; None removes it, and one that is not there is no error."""
         ...
 
     async def close(self) -> None: ...

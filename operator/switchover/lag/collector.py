@@ -2,17 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
 
 from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.group import Group
 from switchover.lag.thresholds import Thresholds
 from switchover.lag.unreadable import Stretch
-from switchover.lag.watch import Assessment, Watch
+from switchover.lag.watch import Assessment, JudgedGroup, Watch
 from switchover.lag.window import Asked, GroupOffsets, Reading, Sweep
 from switchover.outside.clock import Clock
 from switchover.outside.errors import Refused, Unreachable
 from switchover.partition import TopicPartition
 
+DEFAULTS: Final = Thresholds()
 LOOKS = 100
 """Partitions of all groups in whose logs one sweep looks; the others wait for the next."""
 
@@ -24,20 +27,25 @@ class LagCollector:
     its samples would be Inconclusive all the same.
     """
 
-    def __init__(self, offsets: GroupOffsets, clock: Clock, thresholds: Thresholds) -> None:
+    def __init__(self, offsets: GroupOffsets, clock: Clock, thresholds: Thresholds = DEFAULTS) -> None:
         self._offsets = offsets
         self._clock = clock
         self._thresholds = thresholds
         self._watches: dict[str, Watch] = {}
 
-    async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
-        """Read all groups once more. Where nobody answers, every group's samples are invalid, and say why."""
+    async def sweep(self, asked: Mapping[str, Asked], own: Mapping[str, Thresholds] = MappingProxyType({})) -> Sweep:
+        """Read all groups once more. Where nobody answers, every group's samples are invalid, and say why.
+
+        `own`: the thresholds of groups that are judged by others than the collector's. Where they change, the group's window
+        begins anew.
+        """
         asked = self._with_looks(asked)
         try:
             found = await self._offsets.sweep(asked)
         except (Unreachable, Refused) as error:
             found = Sweep({group: Reading(why=str(error)) for group in asked})
-        self._watches = {group: self._watch(group, wanted.read_committed) for group, wanted in asked.items()}
+        self._watches = {group: self._watch(group, wanted.read_committed, own.get(group, self._thresholds))
+                         for group, wanted in asked.items()}
         for group, watch in self._watches.items():
             watch.add(found.readings[group])
         return found
@@ -51,16 +59,20 @@ class LagCollector:
             looks[name][partition] = watches[name].look(partition)
         return {name: replace(wanted, looks=looks[name]) for name, wanted in asked.items()}
 
-    def _watch(self, name: str, read_committed: bool) -> Watch:
-        """The one that there is; another when the group is read in another way by now."""
+    def _watch(self, name: str, read_committed: bool, thresholds: Thresholds) -> Watch:
+        """The one that there is; another when the group is read in another way by now, or judged by other limits."""
         kept = self._watches.get(name)
-        if kept is not None and kept.read_committed == read_committed:
+        if kept is not None and kept.read_committed == read_committed and kept.thresholds == thresholds:
             return kept
-        return Watch(self._thresholds, read_committed=read_committed)
+        return Watch(thresholds, read_committed=read_committed)
 
     def left(self, name: str) -> dict[TopicPartition, tuple[int | None, int]]:
         """Commit and end of each partition of a group of the last sweep, as `Watch.left` has them."""
         return self._watches[name].left()
+
+    def judge(self, name: str) -> JudgedGroup:
+        """Judge a group of the last sweep now, by its lag alone."""
+        return self._watches[name].judge(round(self._clock.now() * 1000))
 
     def assess(self, name: str, group: Group, since: int | None = None, usual: WeeklyBaseline | None = None) -> Assessment:
         """Judge a group of the last sweep now, by what is usual for it where that is known.

@@ -46,7 +46,7 @@ def fold(state: State, evaluation: Evaluation, thresholds: Thresholds) -> State:
     """The state after one more evaluation. One that is not later than the last changes nothing."""
     if state.at is not None and evaluation.at <= state.at:
         return state
-    unseen = state.at is not None and evaluation.at - state.at > thresholds.max_hole
+    unseen = state.at is not None and evaluation.at - state.at > thresholds.max_pause
     if unseen or evaluation.config != state.config:
         state = State()
     if evaluation.generation != state.last_generation:

@@ -59,6 +59,8 @@ class Quantities:
     """eps: a growth between -eps and eps is none."""
     eta: Floats
     """Time until the lag is gone at this growth, infinite when it does not shrink."""
+    stood: Ints
+    """For how long the newest samples all have the same commit and something behind it to consume; 0 without either."""
     quiet: Ints
     """Since the committed offset changed; the whole span when it never did."""
     silent: Ints
@@ -98,6 +100,9 @@ def measure(samples: Samples, now: int, thresholds: Thresholds, since: int | Non
     dead_band = np.maximum(DEAD_BAND * arriving, SMALLEST_DEAD_BAND)
     shrinking = growth < -dead_band
 
+    waits = (window.committed == window.committed[:, -1:]) & (end > (end[:, -1] - lag)[:, None])
+    stands = np.where(waits.all(axis=1), 0, np.minimum(_last(~waits) + 1, time.shape[1] - 1))
+
     top = np.maximum.accumulate(committed, axis=1)
     drop = top[:, -1] - newest
     fell = _last(committed >= top) + 1             # the sample after the last one that was not below the largest
@@ -111,6 +116,7 @@ def measure(samples: Samples, now: int, thresholds: Thresholds, since: int | Non
         next=following, lag=lag, time_lag=np.where(lag > 0, time_lag, 0), censored=censored & (lag > 0),
         arriving=arriving, growth=growth, peaked=2 * (end[:, -1] - newest) < recent, dead_band=dead_band,
         eta=np.divide(lag, -growth, out=np.full(len(at), np.inf), where=shrinking),
+        stood=np.where((lag > 0) & (window.committed[:, -1] != NONE), at - _at(time, stands), 0),
         quiet=at - _at(time, _last(np.diff(committed, prepend=committed[:, :1]) != 0)),
         silent=np.where(commit_time == NONE, NONE, np.maximum(at - commit_time, 0)),
         drop=drop, rewound=np.where(drop > 0, at - _at(time, np.minimum(fell, time.shape[1] - 1)), 0),

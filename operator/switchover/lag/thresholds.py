@@ -4,10 +4,18 @@ Times are milliseconds. Defaults and formulas: docs/facts/lag.md#quantities.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from switchover.lag.samples import NONE, Ints
+
+MOST: Final = 600
+"""Samples of a partition that are kept, however long the window is."""
+RECENT: Final = 24
+"""The newest of them, which are kept as they come. Of a window that would have more than MOST, older ones stay apart."""
+SHORTEST: Final = 600_000
+"""The window of a cluster's groups at least: so long a standstill is measured, whatever is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +33,9 @@ class Thresholds:
     at_once: bool = False
     """What one sample proves is told without that much evidence."""
     max_time_lag: int = 60_000
-    """T_ok, the age that the oldest uncommitted record may have, where there is no baseline."""
+    """T_ok, the age that the oldest uncommitted record may have, where there is no baseline; NONE: any age."""
+    max_lag: int = NONE
+    """L_ok, the records that a partition may be behind; NONE: any number."""
     min_time_lag: int = 30_000
     """T_ok of a partition that is used to less."""
     slo_ceiling: int = 300_000
@@ -63,6 +73,19 @@ class Thresholds:
         longest = max(self.max_time_lag, self.slo_ceiling, self.min_time_lag, self.max_stall, self.min_quiet, self.min_span)
         if longest > self.max_quiet:
             raise ValueError(f"a window of {self.window} ms with holes of {self.max_hole} ms cannot show {longest} ms")
+        if self.min_samples > (kept := RECENT if self.apart else self.width):
+            raise ValueError(f"a window of {self.window} ms with a sample every {self.poll} ms is sure to keep {kept} of "
+                             f"them, not {self.min_samples}")
+
+    @property
+    def width(self) -> int:
+        """Samples that are kept of each partition."""
+        return min(self.window // self.poll, MOST)
+
+    @property
+    def apart(self) -> int:
+        """Time between two samples older than the RECENT newest that are both kept; 0: every one is."""
+        return 0 if self.window // self.poll <= MOST else -(-self.window // (MOST - RECENT))
 
     @property
     def max_age(self) -> int:
@@ -72,6 +95,11 @@ class Thresholds:
     @property
     def max_hole(self) -> int:
         """Time between two valid samples beyond which nothing is judged."""
+        return 4 * max(self.poll, self.apart)
+
+    @property
+    def max_pause(self) -> int:
+        """Time between two evaluations beyond which the gate begins anew."""
         return 4 * self.poll
 
     @property
@@ -95,7 +123,7 @@ class Baseline:
 
 
 def allowed_time_lag(thresholds: Thresholds, baseline: Baseline | None, partitions: int) -> Ints:
-    """T_ok of each partition."""
+    """T_ok of each partition; NONE where any age is."""
     without = np.full(partitions, thresholds.max_time_lag)
     if baseline is None:
         return without
@@ -112,6 +140,18 @@ def allowed_quiet(thresholds: Thresholds, baseline: Baseline | None, partitions:
     largest = max(min(thresholds.quiet_ceiling, thresholds.max_quiet), smallest)
     used_to = np.clip(3 * baseline.commit_interval_p99, smallest, largest)
     return np.where(baseline.commit_interval_p99 == NONE, without, used_to)
+
+
+def of_a_cluster(poll: int, max_lag: int, max_stall: int) -> Thresholds:
+    """What a KafkaMigration's gate judges a group by (times in ms): what the user allows, and a window that can show it.
+
+    Records are counted and a standstill is timed, so one sample is enough to begin with, and a hole between two spoils
+    nothing.
+    """
+    return Thresholds(
+        poll=poll, window=max(2 * max_stall + 10 * poll, SHORTEST), min_samples=2, min_span=1, at_once=True,
+        max_time_lag=NONE, min_time_lag=0, slo_ceiling=0, max_lag=max_lag, max_stall=max_stall, min_quiet=max_stall,
+        quiet_ceiling=max_stall)
 
 
 def of_a_migration(poll: int, max_time_lag: int, max_stall: int, pass_time: int) -> Thresholds:

@@ -70,9 +70,10 @@ class Verdicts:
     effect: Codes
     """Effect of each, before anything escalates."""
     growing: Bools
-    """T is known to be above T_ok, and the lag grows and has not peaked: what makes BEHIND fail in the end."""
+    """T is known to be above T_ok, or L is above L_ok, and the lag grows and has not peaked: what makes BEHIND fail in the
+    end."""
     strayed: Bools
-    """Not known to be within 1.5·T_ok: a gate that has passed is left when this lasts."""
+    """Not known to be within 1.5·T_ok, or beyond 1.5·L_ok: a gate that has passed is left when this lasts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +82,9 @@ class Judged(Verdicts):
 
     quantities: Quantities
     time_lag_ok: Ints
-    """T_ok in milliseconds."""
+    """T_ok in milliseconds; NONE: any age."""
+    lag_ok: int
+    """L_ok in records; NONE: any number."""
     quiet_ok: Ints
     """K in milliseconds."""
     baseline: Bools
@@ -100,11 +103,15 @@ def judge(samples: Samples, now: int, thresholds: Thresholds, *, baseline: Basel
     t_ok, k = allowed_time_lag(thresholds, baseline, partitions), allowed_quiet(thresholds, baseline, partitions)
     uncommitted = q.committed == NONE
     drained = q.lag <= 0
-    in_time = drained | (~q.censored & (q.time_lag <= t_ok))
-    standing = q.quiet > k
+    aged = t_ok != NONE
+    late = aged & ~drained & (q.censored | (q.time_lag > t_ok))
+    most = np.inf if thresholds.max_lag == NONE else thresholds.max_lag
+    many = ~drained & (q.lag > most)
+    standing = np.where(aged, late & (q.quiet > k), q.stood > k)      # of an age, what is not late need not have moved
+    well = ~(late | many | standing)
     commits = (q.silent != NONE) & (q.silent <= k)
     shrinks = q.growth < -q.dead_band
-    waiting = ~q.judgeable & ~(thresholds.at_once & _seen_at_once(q, thresholds))
+    waiting = ~q.judgeable & ~(thresholds.at_once & _seen_at_once(q, thresholds, ~aged))
 
     table = (
         (waiting,                                                       Verdict.UNKNOWN),
@@ -114,8 +121,8 @@ def judge(samples: Samples, now: int, thresholds: Thresholds, *, baseline: Basel
         (uncommitted & (q.next >= q.end),                               Verdict.IDLE),
         (uncommitted,                                                   Verdict.UNCOMMITTED),
         ((q.drop > 0) & ~drained & (not reset_declared),                Verdict.REWOUND),
-        (in_time & q.still & (q.span > 0),                              Verdict.IDLE),
-        (in_time,                                                       Verdict.OK),
+        (well & q.still & (q.span > 0),                                 Verdict.IDLE),
+        (well,                                                          Verdict.OK),
         (standing & commits,                                            Verdict.STALLED),
         (standing,                                                      Verdict.STOPPED),
         (shrinks & (q.eta * 1000 <= thresholds.max_catch_up),           Verdict.CATCHING_UP),
@@ -128,17 +135,19 @@ def judge(samples: Samples, now: int, thresholds: Thresholds, *, baseline: Basel
     effect[(verdict == Verdict.REWOUND) & lasting] = Effect.FAIL
     effect[(verdict == Verdict.IDLE) & thresholds.require_progress] = Effect.HOLD
     return Judged(
-        verdict, effect, growing=(q.growth > q.dead_band) & ~q.peaked & (q.time_lag > t_ok),
-        strayed=~drained & (q.censored | (2 * q.time_lag > 3 * t_ok)),
-        quantities=q, time_lag_ok=t_ok, quiet_ok=k,
+        verdict, effect, growing=(q.growth > q.dead_band) & ~q.peaked & (many | (aged & (q.time_lag > t_ok))),
+        strayed=~drained & ((aged & (q.censored | (2 * q.time_lag > 3 * t_ok))) | (2 * q.lag > 3 * most)),
+        quantities=q, time_lag_ok=t_ok, lag_ok=thresholds.max_lag, quiet_ok=k,
         baseline=np.full(partitions, False) if baseline is None else baseline.time_lag_q99 != NONE)
 
 
-def _seen_at_once(q: Quantities, thresholds: Thresholds) -> Bools:
+def _seen_at_once(q: Quantities, thresholds: Thresholds, ageless: Bools) -> Bools:
     """Where one sample says what there is: nothing to consume, nothing committed, or records that were deleted before they
-    were consumed. Whether a lag is worked off only time tells, and a commit beyond the end is nothing in one sample."""
+    were consumed; where no age is asked for, how many records there are. Whether a lag is worked off only time tells, and a
+    commit beyond the end is nothing in one sample."""
     lost, nothing_left = (q.committed < q.start) & (q.lag > 0), (q.lag <= 0) & ~q.beyond
-    seen: Bools = (q.count > 0) & (q.age <= thresholds.max_age) & ((q.committed == NONE) | lost | nothing_left)
+    counted = ageless & (~q.beyond | (q.count > 1))
+    seen: Bools = (q.count > 0) & (q.age <= thresholds.max_age) & ((q.committed == NONE) | lost | nothing_left | counted)
     return seen
 
 

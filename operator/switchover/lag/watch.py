@@ -17,25 +17,17 @@ from switchover.lag.window import Reading, Window
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Assessment:
-    """What is known of a group after one sweep.
-
-    `partitions` are the rows of `judged`. `sampled` is when that partition was read which was read longest ago (ms since
-    the epoch), None while one never was.
-    """
+class JudgedGroup:
+    """The partitions of a group, the rows of `judged`, and those of them (or more) that count."""
 
     partitions: tuple[TopicPartition, ...]
     judged: Judged
-    group: Group
-    evaluation: Evaluation
-    gate: State
-    sampled: int | None
-    reading: Reading
+    expected: frozenset[TopicPartition]
 
     @property
     def rows(self) -> list[int]:
         """Those of the expected partitions."""
-        return [row for row, each in enumerate(self.partitions) if each in self.group.expected]
+        return [row for row, each in enumerate(self.partitions) if each in self.expected]
 
     @property
     def lag(self) -> int | None:
@@ -43,6 +35,30 @@ class Assessment:
         q = self.judged.quantities
         seen = self._with_samples(1)
         return int(np.maximum(q.lag[seen], 0).sum()) if len(seen) else None
+
+    @property
+    def stood(self) -> dict[TopicPartition, float]:
+        """For how many seconds the commit has stood of those that have something to consume."""
+        stood = self.judged.quantities.stood
+        return {self.partitions[row]: int(stood[row]) / 1000 for row in self.rows if stood[row] > 0}
+
+    def _with_samples(self, count: int) -> Ints:
+        rows = np.array(self.rows, dtype=np.int64)
+        return rows[self.judged.quantities.count[rows] >= count]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assessment(JudgedGroup):
+    """What is known of a group after one sweep.
+
+    `sampled` is when that partition was read which was read longest ago (ms since the epoch), None while one never was.
+    """
+
+    group: Group
+    evaluation: Evaluation
+    gate: State
+    sampled: int | None
+    reading: Reading
 
     @property
     def time_lag(self) -> tuple[int, bool] | None:
@@ -58,20 +74,16 @@ class Assessment:
         found[Verdict.UNKNOWN] += len(self.evaluation.missing)
         return found
 
-    def _with_samples(self, count: int) -> Ints:
-        rows = np.array(self.rows, dtype=np.int64)
-        return rows[self.judged.quantities.count[rows] >= count]
-
 
 class Watch:
     """Keeps the last samples of a group, as many as the thresholds' window needs, and the state of its gate."""
 
     def __init__(self, thresholds: Thresholds, *, read_committed: bool = False) -> None:
-        self._thresholds = thresholds
+        self.thresholds = thresholds
         self.read_committed = read_committed
         self._gate = State()
         self._config = f"{thresholds} {read_committed}"
-        self._window = Window(thresholds.window // thresholds.poll)
+        self._window = Window(thresholds.width, thresholds.apart)
         self._reading = Reading()
 
     def add(self, reading: Reading) -> None:
@@ -81,7 +93,7 @@ class Watch:
 
     def doubts(self) -> list[Doubt]:
         """The partitions to look at in the next sweep: what is behind the commit has stood there for two polls."""
-        return self._window.doubts(2 * self._thresholds.poll, self._slack)
+        return self._window.doubts(2 * self.thresholds.poll, self._slack)
 
     def look(self, partition: TopicPartition) -> Stretch:
         """Note that one of them is looked at: the stretch to prolong."""
@@ -102,7 +114,16 @@ class Watch:
     @property
     def _slack(self) -> int:
         """Offsets at the end of a partition that are markers, and never committed."""
-        return self._thresholds.marker_slack if self.read_committed else 0
+        return self.thresholds.marker_slack if self.read_committed else 0
+
+    def judge(self, now: int) -> JudgedGroup:
+        """Judge the window that ends at `now`, and leave the gate as it is. All partitions count that were read last."""
+        return JudgedGroup(self._window.partitions, self._judged(now), frozenset(self._reading.offsets))
+
+    def _judged(self, now: int, since: int | None = None, usual: WeeklyBaseline | None = None) -> Judged:
+        baseline = None if usual is None else usual.at(now, self._window.partitions)
+        return judge(self._window.samples(read_committed=self.read_committed), now, self.thresholds, baseline=baseline,
+                     since=since)
 
     def assess(self, group: Group, now: int, since: int | None = None, usual: WeeklyBaseline | None = None) -> Assessment:
         """Judge the window that ends at `now` and move the gate.
@@ -110,12 +131,9 @@ class Watch:
         `since`: when the running step began. `usual`: what the partitions are used to; another one makes another gate, and
         another hour of the same one does not.
         """
-        partitions = self._window.partitions
-        baseline = None if usual is None else usual.at(now, partitions)
-        judged = judge(self._window.samples(read_committed=self.read_committed), now, self._thresholds, baseline=baseline,
-                       since=since)
+        partitions, judged = self._window.partitions, self._judged(now, since, usual)
         config = blake2b(f"{self._config} {usual and usual.digest}".encode(), digest_size=6).hexdigest()
         evaluation = evaluate(partitions, judged, group, now, config)
-        self._gate = fold(self._gate, evaluation, self._thresholds)
-        return Assessment(partitions, judged, group, evaluation, self._gate, self._window.sampled(group.expected),
-                          self._reading)
+        self._gate = fold(self._gate, evaluation, self.thresholds)
+        return Assessment(partitions, judged, group.expected, group, evaluation, self._gate,
+                          self._window.sampled(group.expected), self._reading)

@@ -9,6 +9,7 @@ import numpy as np
 
 from switchover.lag.group import TopicPartition
 from switchover.lag.samples import NONE, Bools, Ints, Samples
+from switchover.lag.thresholds import RECENT
 from switchover.lag.unreadable import Doubt, Stretch, Stretches
 
 
@@ -69,11 +70,16 @@ _VALID: Final = len(Offsets._fields)
 
 
 class Window:
-    """The last `width` sweeps of a group. A partition of which none of them has a valid sample is forgotten."""
+    """The last `width` sweeps of a group. A partition of which none of them has a valid sample is forgotten.
 
-    def __init__(self, width: int) -> None:
+    With `apart` (ms) they reach back further: those older than the RECENT newest lie so far from the one before them.
+    """
+
+    def __init__(self, width: int, apart: int = 0) -> None:
         self._partitions: tuple[TopicPartition, ...] = ()
         self._cells = np.zeros((_VALID + 1, 0, width), dtype=np.int64)
+        self._at = np.zeros(width, dtype=np.int64)          # when each sweep was made
+        self._apart = apart
         self._stretches = Stretches()
 
     @property
@@ -84,16 +90,27 @@ class Window:
     def add(self, offsets: Mapping[TopicPartition, Offsets],
             unreadable: Mapping[TopicPartition, Stretch] | None = None) -> None:
         """One more sweep; for a partition that it does not have, an invalid sample."""
-        before = {each: row for row, each in enumerate(self._partitions) if self._cells[_VALID, row, 1:].any()}
+        let_go = self._let_go()
+        kept = np.delete(self._cells, let_go, axis=2)
+        before = {each: row for row, each in enumerate(self._partitions) if kept[_VALID, row].any()}
         partitions = tuple(sorted({*before, *offsets}))
         cells = np.zeros((_VALID + 1, len(partitions), self._cells.shape[2]), dtype=np.int64)
         for row, each in enumerate(partitions):
             if each in before:
-                cells[:, row, :-1] = self._cells[:, before[each], 1:]
+                cells[:, row, :-1] = kept[:, before[each]]
             if each in offsets:
                 cells[:, row, -1] = (*offsets[each], True)
+        at = max((each.time for each in offsets.values()), default=int(self._at[-1]))
+        self._at = np.append(np.delete(self._at, let_go), at)
         self._partitions, self._cells = partitions, cells
         self._stretches.add(unreadable or {}, partitions, self._stands(), self._newest(_HIGH))
+
+    def _let_go(self) -> int:
+        """The sweep that makes room: the one that is recent no more where it lies too near to the one before it, else the
+        oldest."""
+        oldest_recent = len(self._at) - RECENT
+        near = self._apart and 0 <= self._at[oldest_recent] - self._at[oldest_recent - 1] < self._apart
+        return oldest_recent if near else 0
 
     def samples(self, *, read_committed: bool) -> Samples:
         """The window for the kernel.

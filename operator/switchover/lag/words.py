@@ -77,7 +77,7 @@ def _idle(judged: Judged, row: int) -> str:
 
 
 def _ok(judged: Judged, row: int) -> str:
-    return f"{_lag(judged, row)} (allowed: {_time(judged.time_lag_ok[row])})"
+    return f"{_lag(judged, row)} ({_allowed(judged, row)})"
 
 
 def _stalled(judged: Judged, row: int) -> str:
@@ -101,7 +101,7 @@ def _behind(judged: Judged, row: int) -> str:
         trend = "past its peak" if q.peaked[row] else "growing"
     else:
         trend = "shrinking" if q.growth[row] < -q.dead_band[row] else "without a trend"
-    return (f"{_lag(judged, row)} (allowed: {_time(judged.time_lag_ok[row])}), {trend} ({q.growth[row]:+.1f} records/s, "
+    return (f"{_lag(judged, row)} ({_allowed(judged, row)}), {trend} ({q.growth[row]:+.1f} records/s, "
             f"{q.arriving[row]:.1f} arrive)")
 
 
@@ -126,6 +126,12 @@ def _lag(judged: Judged, row: int) -> str:
         return f"lag {q.lag[row]}"
     age = f"at least {_time(q.time_lag[row])}" if q.censored[row] else _time(q.time_lag[row])
     return f"lag {q.lag[row]}, the oldest uncommitted record is {age} old"
+
+
+def _allowed(judged: Judged, row: int) -> str:
+    age = [] if judged.time_lag_ok[row] == NONE else [_time(judged.time_lag_ok[row])]
+    records = [] if judged.lag_ok == NONE else [f"{judged.lag_ok} records"]
+    return f"allowed: {', '.join(age + records)}"
 
 
 def _quiet(judged: Judged, row: int) -> str:

@@ -15,13 +15,12 @@ from switchover.cluster.controllers import listener
 from switchover.cluster.controllers.manifests import addresses
 from switchover.cluster.observe.observer import Clients, Observer
 from switchover.groups.observe.observer import GroupClients, GroupObserver
-from switchover.kafka.client.admin import ConfluentKafkaAdmin
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.kept import KEEP_SECONDS
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.kafka.client.shared_groups import SharedGroups, SharedOffsets
-from switchover.kafka.ports import Groups, KafkaAdmin, KafkaNodes
+from switchover.kafka.ports import Groups, KafkaNodes
 from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.lag.window import GroupOffsets
@@ -63,7 +62,6 @@ class Adapters:
     """What opens a client from client properties; each raises Refused for those that it cannot use."""
 
     nodes: Callable[[Mapping[str, str], AllowedServers, str], KafkaNodes] = KafkaWire
-    admin: Callable[[Access], KafkaAdmin] = ConfluentKafkaAdmin
     zookeeper: Callable[[Access], ZooKeeper] = KazooZooKeeper
     tree: Callable[[Access], ZooKeeperTree] = KazooTree
     offsets: Callable[[Access], GroupOffsets] = WireOffsets
@@ -196,13 +194,11 @@ class Credentialed:
             self._kept.credentials(spec.zookeeper.credentials_ref, ZOOKEEPER, Access(spec.zookeeper.connect).addresses),
             self._kept.credentials(own.credentials_ref if controllers else None, KAFKA, self._controllers))
         to_controllers = replace(secret, properties=listener.client_properties(own, secret.properties))
-        open_admin, open_zookeeper, open_offsets = self._adapters.admin, self._adapters.zookeeper, self._adapters.offsets
-        open_tree = self._adapters.tree
+        open_zookeeper, open_offsets, open_tree = self._adapters.zookeeper, self._adapters.offsets, self._adapters.tree
         brokers = self._kept.get("brokers", kafka, self._nodes)
         return Clients(
             brokers=brokers,
             controllers=self._kept.get("controllers", to_controllers, self._nodes) if controllers else brokers,
-            admin=self._kept.get("admin", kafka, lambda with_: open_admin(with_.to(spec.kafka.bootstrap_servers))),
             zookeeper=self._kept.get("zookeeper", zookeeper, lambda with_: open_zookeeper(with_.to(spec.zookeeper.connect))),
             offsets=self._kept.get("offsets", kafka, lambda with_: open_offsets(with_.to(spec.kafka.bootstrap_servers))),
             tree=self._kept.get("tree", zookeeper, lambda with_: open_tree(with_.to(spec.zookeeper.connect))),

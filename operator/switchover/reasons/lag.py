@@ -111,6 +111,18 @@ GROUP_NEVER_COMMITTED = Reason(
        "its position once, while the group is stopped: `kafka-consumer-groups.sh --group NAME --topic "
        "TOPIC:PARTITION --reset-offsets --to-latest --execute`. Or take the group out of the list.")
 
+GROUP_OFFSETS_WRONG = Reason(
+    SUBJECT, "GroupOffsetsWrong", Urgency.NOW,
+    meaning="What a group of `spec.gates.groups` has committed on a partition does not fit the log, or went back: "
+            "records were deleted before they were consumed (LOST), it has committed beyond the end (BEYOND_END), or "
+            "the commit fell and has not come back (REWOUND). [The lag page](../lag.md) has each verdict.",
+    look="The message has partition and verdict. `kafka-consumer-groups.sh --describe --group NAME`, and whether anybody "
+         "reset offsets by hand or made the topic anew. BEYOND_END while brokers restart: did a partition elect a replica "
+         "that was not in sync?",
+    do="LOST: find out since when, and whether it has to be replayed; it ends with the group's next commit. REWOUND ends by "
+       "itself when the group has read up to where it was. BEYOND_END: do not go on before you know where the records are. "
+       "Or take the group out of the list.")
+
 GROUP_ON_ZOOKEEPER = Reason(
     SUBJECT, "GroupOnZooKeeper", Urgency.STANDS,
     meaning="A consumer group has members below `/consumers/GROUP/ids` in ZooKeeper. Such consumers look brokers "
@@ -122,7 +134,8 @@ GROUP_ON_ZOOKEEPER = Reason(
 
 GROUP_STALLED = Reason(
     SUBJECT, "GroupStalled", Urgency.NOW,
-    meaning="A group with lag has not committed on a partition for longer than `maxStallSeconds`.",
+    meaning="A group with lag has not committed on a partition for longer than `maxStallSeconds` (than 4 s, which are "
+            "two sweeps, where that is less).",
     look="Is it rebalancing? Is a member stuck? What nobody can consume is not waited for; where our user may not "
          "READ the topic nobody can tell, and a marker at the end counts as a record.",
     do="Repair the consumer. The migration goes on by itself.")
@@ -150,7 +163,7 @@ LAG_NOT_HEALTHY_YET = Reason(
 
 LAG_NOT_SEEN_YET = Reason(
     SUBJECT, "LagNotSeenYet", Urgency.LOOK,
-    meaning="There are not enough samples to judge the lag by, or they fail. One sweep is made every 3 s, and at "
+    meaning="There are not enough samples to judge the lag by, or they fail. One sweep is made every 5 s, and at "
             "least five are needed; after a start of the operator it begins anew.",
     look="The message says what is missing.",
     do="Wait half a minute. If it lasts, the sweeps fail: see [OffsetsUnknown].")

@@ -1,46 +1,59 @@
-"""The consumer groups that the user named stay healthy while brokers are replaced."""
+"""The consumer groups that the user named stay healthy while brokers are replaced, by the lag kernel."""
 
-from switchover.cluster.facts import GroupSample
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
-from switchover.lag.standstill import stalled_seconds
+from switchover.lag.verdicts import Verdict as Found
+from switchover.lag.watch import JudgedGroup
+from switchover.lag.words import sentence
 from switchover.outside.observed import Known, Unknown
-from switchover.reasons.lag import GROUP_HAS_NO_COMMITS, GROUP_LAG, GROUP_NEVER_COMMITTED, GROUP_STALLED, GROUP_UNKNOWN
+from switchover.reasons.lag import (
+    GROUP_HAS_NO_COMMITS,
+    GROUP_LAG,
+    GROUP_NEVER_COMMITTED,
+    GROUP_OFFSETS_WRONG,
+    GROUP_STALLED,
+    GROUP_UNKNOWN,
+)
 
 
 def check_groups_healthy(picture: Picture) -> Verdict:
     """The named groups go on: commits advance where there is something to commit, and lag is under its threshold."""
     for group in picture.spec.gates.groups:
-        samples = picture.facts.groups.get(group.name, Unknown(f"group {group.name} was not sampled"))
-        if not isinstance(samples, Known):
-            return unknown(GROUP_UNKNOWN, samples.why, subject=group.name)
-        if verdict := _group_trouble(group.name, samples.value, group.max_lag, group.max_stall_seconds):
-            return verdict
+        found = picture.facts.groups.get(group.name, Unknown(f"group {group.name} was not sampled"))
+        if not isinstance(found, Known):
+            return unknown(GROUP_UNKNOWN, found.why, subject=group.name)
+        if not found.value.expected:
+            return wait(GROUP_HAS_NO_COMMITS, f"group {group.name} has no committed offset", subject=group.name,
+                        unblocks="the group consumes and commits")
+        for row in found.value.rows:
+            if verdict := _trouble(group.name, found.value, row):
+                return verdict
     return passed("the named groups are healthy")
 
 
-def _group_trouble(name: str, samples: tuple[GroupSample, ...], max_lag: int, max_stall: float) -> Verdict | None:
-    newest = samples[-1]
-    if not newest.offsets:
-        return wait(GROUP_HAS_NO_COMMITS, f"group {name} has no committed offset", subject=name,
-                    unblocks="the group consumes and commits")
-    for partition, (committed, end) in sorted(newest.offsets.items()):
-        subject = f"{name} {partition}"
-        if committed is None:
-            if end == 0:
-                continue
-            return wait(GROUP_NEVER_COMMITTED, f"group {name} has never committed on {partition}, which has records",
-                        subject=subject, observed="no commit", threshold="a commit",
+def _trouble(name: str, group: JudgedGroup, row: int) -> Verdict | None:
+    """What a partition holds for, None where it is well."""
+    judged, q, partition = group.judged, group.judged.quantities, group.partitions[row]
+    found = Found(judged.verdict[row])
+    if found is Found.OK or found is Found.IDLE:
+        return None
+    subject, told = f"{name} {partition}", f"group {name}: {sentence(partition, judged, row)}"
+    match found:
+        case Found.UNKNOWN:
+            return unknown(GROUP_UNKNOWN, told, subject=subject)
+        case Found.UNCOMMITTED:
+            return wait(GROUP_NEVER_COMMITTED, told, subject=subject, observed="no commit", threshold="a commit",
                         unblocks="the group consumes and commits there too")
-        if end - committed > max_lag:
-            return wait(GROUP_LAG, f"group {name} is behind on {partition}", subject=subject,
-                        observed=f"{end - committed} records", threshold=f"{max_lag} records",
-                        unblocks="the group catches up")
-        stalled = stalled_seconds(samples, partition)
-        if stalled > max_stall:
-            return wait(GROUP_STALLED, f"group {name} has not committed on {partition}", subject=subject,
-                        observed=f"{stalled:.0f} s", threshold=f"{max_stall:.0f} s", unblocks="the group commits again")
-    return None
+        case Found.STALLED | Found.STOPPED:
+            return wait(GROUP_STALLED, told, subject=subject, observed=f"{q.stood[row] / 1000:.0f} s",
+                        threshold=f"{judged.quiet_ok[row] / 1000:.0f} s", unblocks="the group commits again")
+        case Found.CATCHING_UP | Found.BEHIND:
+            return wait(GROUP_LAG, told, subject=subject, observed=f"{q.lag[row]} records",
+                        threshold=f"{judged.lag_ok} records", unblocks="the group catches up")
+        case Found.LOST | Found.BEYOND_END | Found.REWOUND:
+            return wait(GROUP_OFFSETS_WRONG, told, subject=subject, observed=f"committed {q.committed[row]}",
+                        threshold=f"from {q.start[row]} to {q.end[row]}",
+                        unblocks="somebody looks; the group commits where its records are")
 
 
 GROUPS_HEALTHY: Gate[Picture] = Gate("GroupsHealthy", check_groups_healthy)

@@ -20,8 +20,8 @@ from switchover.cluster.observe.preflight import Examiner
 from switchover.cluster.observe.rehearsal import Rehearsals
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import Elsewhere
-from switchover.kafka.node import NOT_LISTENING, NodeAnswer
-from switchover.kafka.ports import KafkaAdmin, KafkaNodes
+from switchover.kafka.node import NOT_LISTENING, BrokerView, NodeAnswer
+from switchover.kafka.ports import KafkaNodes
 from switchover.kubernetes.ports import Survey, Workloads
 from switchover.kubernetes.survey import GroupMigration
 from switchover.lag.window import GroupOffsets
@@ -66,7 +66,6 @@ class Clients:
 
     brokers: KafkaNodes
     controllers: KafkaNodes
-    admin: KafkaAdmin
     zookeeper: ZooKeeper
     offsets: GroupOffsets
     tree: ZooKeeperTree
@@ -91,7 +90,6 @@ class Observer:
 
     _brokers_client: KafkaNodes
     _controllers_client: KafkaNodes
-    _admin: KafkaAdmin
     zookeeper: ZooKeeper
     """The client of the last pass, for what is done in it."""
     _examiner: Examiner
@@ -163,17 +161,17 @@ class Observer:
         if parity_wanted:
             self._parity.begin(clients.value.encoder_secret, picture.position.direction is Direction.BACKWARD)
         async with asyncio.TaskGroup() as then:
-            answers = then.create_task(self._each(brokers, self._brokers_client.api_versions))
-            controllers = then.create_task(self._each(voters, self._controller))
-            views = then.create_task(self._each(brokers, self._brokers_client.metadata))
+            answers = then.create_task(self._each(brokers, lambda address, _: self._brokers_client.api_versions(address)))
+            controllers = then.create_task(self._each(voters, lambda address, _: self._controller(address)))
+            views = then.create_task(self._each(brokers, lambda address, _: self._brokers_client.metadata(address)))
             quorum = then.create_task(self._if(bool(voters), lambda: self._controllers_client.quorum(voters.values())))
             log = then.create_task(self._if(bool(voters), lambda: self._controllers_client.log(voters)))
             topic_tree = then.create_task(self._if(step in TOPIC_TREE_IN, self.zookeeper.topics))
             partition_epoch = then.create_task(self._partition_epoch(picture, zookeeper.result()))
             stateless = then.create_task(self._stateless(picture, written if parity_wanted else NOT_ASKED))
             connections = then.create_task(self._connections(step in WITHOUT_ZOOKEEPER_IN))
-            settings = then.create_task(self._settings(
-                brokers if _tell_more(step, kubernetes.result()) else (),
+            settings = then.create_task(self._each(
+                brokers if _tell_more(step, kubernetes.result()) else {}, self._brokers_client.settings,
                 NODE_SECONDS if picture.position.batch is not None else READ_SECONDS))
             groups = then.create_task(self._groups.seen(spec.gates.groups, clients.value.offsets))
             old_groups = step in ZOOKEEPER_GROUPS_IN and picture.position.direction is Direction.FORWARD
@@ -185,8 +183,6 @@ class Observer:
             rehearsal = then.create_task(
                 self._rehearsals.seen(picture, clients.value.tree, clients.value.encoder_secret))
         seen = views.result()
-        told = [view.value for view in seen.values() if isinstance(view, Known)]
-        topics = {partition.topic for view in told for partition in view.partitions} if told else None
         identified = {} if picture.brokers and step not in EXAMINED_IN else await identities(
             self._brokers_client, self._clock, kubernetes.result(), zookeeper.result(), self._addresses, settings.result())
         return Facts(
@@ -203,7 +199,7 @@ class Observer:
             quorum=quorum.result(),
             log=log.result(),
             parity=self._parity.end(log.result()) if parity_wanted else self._parity.forget(),
-            min_insync=await self._min_insync(topics),
+            min_insync=await self._min_insync(brokers, seen),
             broker_settings=settings.result(),
             identities=identified,
             markers=markers.result(),
@@ -235,7 +231,7 @@ class Observer:
         self._rehearsals.forget()
         self._clients = clients
         self._brokers_client, self._controllers_client = clients.brokers, clients.controllers
-        self._admin, self.zookeeper = clients.admin, clients.zookeeper
+        self.zookeeper = clients.zookeeper
         self._examiner = Examiner(self._survey, clients.brokers, clients.zookeeper, self._clock)
 
     async def _metadata(self, secret: str | None, states: bool) -> TreeReading:
@@ -260,12 +256,13 @@ class Observer:
         return await self._known(read(), READ_SECONDS) if wanted else NOT_ASKED
 
     async def _each(
-        self, nodes: Mapping[int, Address | None], ask: Callable[[Address], Awaitable[T]]
+        self, nodes: Mapping[int, Address | None], ask: Callable[[Address, int], Awaitable[T]],
+        seconds: float = NODE_SECONDS,
     ) -> dict[int, Observed[T]]:
         async def one(node_id: int, address: Address | None) -> Observed[T]:
             if address is None:
                 return Unknown(f"no broker tells the address of broker {node_id}")
-            answer = await self._known(ask(address), NODE_SECONDS)
+            answer = await self._known(ask(address, node_id), seconds)
             return answer if isinstance(answer, Known) else replace(answer, why=f"node {node_id} at {address}: {answer.why}")
 
         found = await asyncio.gather(*(one(node_id, address) for node_id, address in nodes.items()))
@@ -337,26 +334,24 @@ class Observer:
         registered = zookeeper.value.brokers if isinstance(zookeeper, Known) else {}
         return tuple(sorted({*registered, *self._addresses}))
 
-    async def _settings(self, brokers: Iterable[int], seconds: float) -> dict[int, Observed[Mapping[str, str]]]:
-        asked = tuple(brokers)
-        found = await asyncio.gather(
-            *(self._known(self._admin.broker_settings(broker), seconds) for broker in asked))
-        return dict(zip(asked, found, strict=True))
-
     async def _markers(self, picture: Picture, brokers: Mapping[int, Address | None]) -> dict[int, Observed[str]]:
         """Of the brokers that are being moved, what each tells of the edits that started it."""
         moving = {picture.brokers[name] for name in picture.batch if name in picture.brokers}
         asked = {broker_id: address for broker_id, address in brokers.items() if broker_id in moving}
-        ids = {address: broker_id for broker_id, address in asked.items() if address is not None}
-        return await self._each(asked, lambda address: self._brokers_client.marker(address, ids[address]))
+        return await self._each(asked, self._brokers_client.marker)
 
-    async def _min_insync(self, topics: set[str] | None) -> Observed[Mapping[str, int]]:
-        if topics is None:
+    async def _min_insync(self, brokers: Mapping[int, Address | None],
+                          views: Mapping[int, Observed[BrokerView]]) -> Observed[Mapping[str, int]]:
+        """Asked of a broker that has just told of the most topics: one that has just started knows none for a moment."""
+        told = {address: {partition.topic for partition in view.value.partitions} for broker, address in brokers.items()
+                if address is not None and isinstance(view := views[broker], Known)}
+        if not told:
             return Unknown("no broker tells which topics there are")
-        if not topics:
+        if not (topics := set().union(*told.values())):
             return Known({}, self._clock.now())
+        broker = max(told, key=lambda address: len(told[address]))
         return await self._answers.observed(
-            "minima", lambda: self._admin.min_insync_replicas(topics), MINIMA_SECONDS, made_of=topics)
+            "minima", lambda: self._brokers_client.min_insync_replicas(broker, topics), MINIMA_SECONDS, made_of=topics)
 
     async def _controller(self, address: Address) -> NodeAnswer:
         try:

@@ -8,7 +8,6 @@ from switchover.groups.facts import GroupSample
 from switchover.groups.gates.read import fleet_of, group_of, offsets_of
 from switchover.groups.picture import Picture
 from switchover.lag.group import TopicPartition
-from switchover.lag.standstill import stalled_seconds
 from switchover.reasons.lag import COMMIT_WENT_BACK, NO_PROGRESS_YET, PARTITION_STALLED
 
 Offsets = Mapping[TopicPartition, tuple[int | None, int]]
@@ -27,8 +26,7 @@ def check_goes_on(picture: Picture) -> Verdict:
                             observed=committed, threshold=f"at least {before}",
                             unblocks="find out which member commits what it has not got, and what that delivers twice")
     limit = float(picture.spec.gates.max_stall_seconds)
-    for partition in sorted(found[-1].offsets):
-        stood = stalled_seconds(found, partition)
+    for partition, stood in sorted(found[-1].stood.items()):
         if stood > limit:
             return fail(PARTITION_STALLED, f"nothing of {partition} was committed although it has records",
                         subject=str(partition), observed=f"{stood:.0f} s", threshold=f"{limit:.0f} s",

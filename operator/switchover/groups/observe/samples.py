@@ -4,7 +4,6 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from switchover.api.consumer_group_migration import ConsumerGroupMigrationGates
 from switchover.groups.coordination.members import Members
 from switchover.groups.facts import GroupSample, StoreSample
 from switchover.groups.gates.convergence import expected
@@ -16,7 +15,6 @@ from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.collector import LagCollector
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.membership import Membership
-from switchover.lag.standstill import keep, span
 from switchover.lag.watch import Assessment
 from switchover.lag.window import Asked, GroupOffsets
 from switchover.outside.ask import known
@@ -26,6 +24,8 @@ from switchover.zookeeper.ports import ZooKeeperGroups
 
 READ_SECONDS = 10.0
 """How long a sweep may take."""
+KEPT_SECONDS = 600.0
+"""How far samples reach back."""
 FRESH_SECONDS = 4 * POLL / 1000
 """How old the last reading of both stores may be: what starts next goes on from there."""
 
@@ -80,7 +80,8 @@ class GroupSamples:
             self._lag = self._partitions
             return
         epoch = group.value.epoch if members is None else members.generation
-        self._keep(GroupSample(now, epoch, self._collector.left(name)), picture.spec.gates)
+        self._keep(GroupSample(now, epoch, self._collector.left(name), self._collector.judge(name).stood),
+                   picture.spec.gates.quiet_seconds)
         self._partitions = Known({name: count for name, count in sweep.value.partitions.items() if name in topics}, sweep.at)
         opened = picture.position.opened
         own = (_lag_group(group.value, self._partitions.value) if members is None
@@ -90,11 +91,13 @@ class GroupSamples:
             name, own, None if opened is None else round(opened * 1000),
             baseline if isinstance(baseline, WeeklyBaseline) else None), sweep.at)
 
-    def _keep(self, sample: GroupSample, gates: ConsumerGroupMigrationGates) -> None:
-        keep(self._samples, sample, span(gates.max_stall_seconds))
+    def _keep(self, sample: GroupSample, quiet_seconds: int) -> None:
+        self._samples.append(sample)
+        while sample.at - self._samples[0].at > KEPT_SECONDS:
+            self._samples.popleft()
         if self._both is not None and self._both.last is not None:
             self._stores.append(self._both.last)
-            while len(self._stores) > 2 and sample.at - self._stores[1].at >= gates.quiet_seconds:
+            while len(self._stores) > 2 and sample.at - self._stores[1].at >= quiet_seconds:
                 self._stores.popleft()
 
 

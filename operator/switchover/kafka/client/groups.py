@@ -1,7 +1,7 @@
 """Consumer groups over Kafka's protocol (`ports.Groups`).
 
-Ordinary clients do not tell epochs, user data or by which protocol a member takes part, and their admin client crashed
-the process when a coordinator moved (kafka/client/admin.py).
+Ordinary clients do not tell epochs, user data or by which protocol a member takes part, and librdkafka's admin client ended
+the process when a coordinator moved (its issues 4605 and 5397).
 """
 
 import asyncio

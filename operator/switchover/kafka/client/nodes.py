@@ -12,6 +12,7 @@ from kio.schema.describe_quorum.v1.response import ReplicaState
 from kio.static.primitive import i32
 
 from switchover.kafka.client.broker import examine_broker, shown_marker
+from switchover.kafka.client.configs import broker_settings, min_insync_replicas
 from switchover.kafka.client.connection import connected, succeeded
 from switchover.kafka.client.identity import told_identity
 from switchover.kafka.client.log import METADATA_TOPIC, MetadataLog
@@ -110,6 +111,17 @@ class KafkaWire:
         """Of all settings that a broker tells, the one that the door gave it."""
         async with connected(broker, self._security, self._seconds) as connection:
             return await shown_marker(broker, connection, broker_id)
+
+    async def settings(self, broker: Address, broker_id: int) -> Mapping[str, str]:
+        """DescribeConfigs of the broker itself; sensitive values and nulls are absent."""
+        async with connected(broker, self._security, self._seconds) as connection:
+            configs = await broker_settings(broker, connection, broker_id)
+        return {each.name: each.value for each in configs if each.value is not None and not each.is_sensitive}
+
+    async def min_insync_replicas(self, broker: Address, topics: Iterable[str]) -> Mapping[str, int]:
+        """DescribeConfigs of the topics, that one setting alone."""
+        async with connected(broker, self._security, self._seconds) as connection:
+            return await min_insync_replicas(broker, connection, topics)
 
     async def set_quota(self, controller: Address, entity: Entity, key: str, value: float | None) -> None:
         """AlterClientQuotas v1."""

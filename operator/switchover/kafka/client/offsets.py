@@ -1,7 +1,7 @@
 """How far consumer groups are (`lag.window.GroupOffsets`), asked in batches over Kafka's protocol.
 
-Ordinary clients cannot do it: AdminClient asks for one group a call and kills the process when a coordinator has moved (see
-kafka/client/admin.py), and a consumer for each group is dear (docs/measurements.md, Lag, has both).
+Ordinary clients cannot do it: librdkafka's AdminClient asks for one group a call and ends the process when a coordinator has
+moved (its issues 4605 and 5397), and a consumer for each group is dear (docs/measurements.md, Lag, has both).
 """
 
 import time

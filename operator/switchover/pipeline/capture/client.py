@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from switchover.kafka.client import librdkafka
 from switchover.outside.errors import Refused
+from switchover.pipeline.capture import librdkafka
 from switchover.pipeline.client_properties import properties
 from switchover.pipeline.job import BadConfig
 

@@ -1,11 +1,9 @@
-"""The KafkaAdmin port against real brokers."""
+"""Settings of brokers and topics over the wire against real brokers, with rights and without; groups with few rights."""
 
 import asyncio
-import contextlib
-import logging
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -28,30 +26,17 @@ from adapters.admin import create_topic
 from adapters.certificates import Certificates
 from adapters.clusters import KafkaCluster, KRaftNode, kafka_cluster, node
 from adapters.eventually import eventually
-from adapters.servers import loopback
 from patience import stretched, until
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.kafka.client import admin as kafka
-from switchover.kafka.client import librdkafka
-from switchover.kafka.client.admin import ConfluentKafkaAdmin
+from switchover.kafka.client import configs
 from switchover.kafka.client.memberships import WireMemberships
+from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.lag.membership import Membership
 from switchover.lag.window import Asked
 from switchover.outside.access import Access
 from switchover.outside.addresses import Address
 from switchover.outside.errors import Refused, Unreachable
-
-
-@contextlib.asynccontextmanager
-async def opened(
-    servers: str, properties: Mapping[str, str] | None = None, *, seconds: float = 10.0
-) -> AsyncIterator[ConfluentKafkaAdmin]:
-    admin = ConfluentKafkaAdmin(Access(servers, properties or {}), seconds=seconds)
-    try:
-        yield admin
-    finally:
-        await admin.close()
 
 
 def created(servers: str, partitions: int = 1, config: dict[str, str] | None = None) -> str:
@@ -87,88 +72,82 @@ def kraft(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KRaftNode]:
 
 
 @pytest.fixture(params=["ZooKeeper", "KRaft"])
-def servers(request: pytest.FixtureRequest) -> str:
+def broker(request: pytest.FixtureRequest) -> Address:
     if request.param == "KRaft":
         one: KRaftNode = request.getfixturevalue("kraft")
-        return str(one.address)
+        return one.address
     cluster: KafkaCluster = request.getfixturevalue("zookeeper_cluster")
-    return cluster.bootstrap
+    return cluster.brokers[1].address
 
 
 # --- What it reads ----------------------------------------------------------------------------------------------------
 
 
-async def test_min_insync_replicas_in_batches(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka, "BATCH", 2)
+async def test_min_insync_replicas_in_batches(broker: Address, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(configs, "TOPICS", 2)
+    servers, wire = str(broker), KafkaWire({})
     plain, strict, other = created(servers), created(servers, config={"min.insync.replicas": "2"}), created(servers)
-    async with opened(servers) as admin:
-        found = await admin.min_insync_replicas([plain, strict, "does-not-exist", other, plain])
-        assert await admin.min_insync_replicas([]) == {}
+    found = await wire.min_insync_replicas(broker, [plain, strict, "does-not-exist", other, plain])
     assert found == {plain: 1, strict: 2, other: 1}
+    assert await wire.min_insync_replicas(broker, []) == {}
 
 
-async def test_the_live_settings_of_a_broker(servers: str) -> None:
-    async with opened(servers) as admin:
-        settings = await admin.broker_settings(1)
+async def test_the_live_settings_of_a_broker(broker: Address) -> None:
+    settings = await KafkaWire({}).settings(broker, 1)
     assert settings["log.cleaner.dedupe.buffer.size"] == "2097152"         # from its file
     assert settings["log.retention.hours"] == "168"                        # a default
     assert "ssl.keystore.password" not in settings                         # sensitive
     assert all(isinstance(value, str) for value in settings.values())
 
 
+async def test_as_an_ordinary_client_reads_it(broker: Address) -> None:
+    """A gate opens by these answers: librdkafka decodes them on its own."""
+    topic, admin = created(str(broker), config={"min.insync.replicas": "3"}), AdminClient({"bootstrap.servers": str(broker)})
+
+    def told(kind: ConfigResource.Type, name: str) -> dict[str, str]:
+        resource = ConfigResource(kind, name)
+        entries = admin.describe_configs([resource])[resource].result(stretched(30))
+        return {entry.name: entry.value for entry in entries.values() if entry.value is not None and not entry.is_sensitive}
+
+    wire = KafkaWire({})
+    assert await wire.settings(broker, 1) == told(ConfigResource.Type.BROKER, "1")
+    assert (await wire.min_insync_replicas(broker, [topic]))[topic] == int(
+        told(ConfigResource.Type.TOPIC, topic)["min.insync.replicas"])
+
+
 # --- Faults -----------------------------------------------------------------------------------------------------------
 
 
-async def test_an_unknown_broker_is_unreachable_in_time(servers: str) -> None:
-    async with opened(servers, seconds=1.5) as admin:
-        started = time.monotonic()
-        with pytest.raises(Unreachable, match="broker 99"):
-            await admin.broker_settings(99)
-        assert time.monotonic() - started < stretched(3)
+async def test_another_broker_does_not_answer_for_the_one_that_is_meant(broker: Address) -> None:
+    with pytest.raises(Unreachable, match=f"^{broker}: cannot read the settings of brokers now: INVALID_REQUEST"):
+        await KafkaWire({}).settings(broker, 99)
 
 
-async def test_a_stopped_broker_is_unreachable_and_comes_back(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG, logger="switchover")
+async def test_a_stopped_broker_is_unreachable_and_comes_back(tmp_path: Path) -> None:
     with kafka_cluster(tmp_path) as cluster:
         cluster.start_zookeeper_mode()
-        topic = created(cluster.bootstrap)
-        async with opened(cluster.bootstrap, seconds=2) as admin:
-            assert await admin.min_insync_replicas([topic]) == {topic: 1}
-            with cluster.brokers[1].frozen():
-                await assert_unreachable_in_time(admin, topic)
-            await back(admin, topic)
-            cluster.brokers[1].stop()
-            await assert_unreachable_in_time(admin, topic)
-            cluster.brokers[1].start(cluster.broker_properties(1, Mode.ZOOKEEPER))
-            await back(admin, topic)
-            cluster.brokers[1].kill()
-            started = time.monotonic()
-        assert time.monotonic() - started < stretched(2)              # close, while nobody answers
-    assert "switchover#" not in capfd.readouterr().err     # librdkafka's name for our clients
-    assert {record.levelno for record in caplog.records if "switchover#" in record.getMessage()} == {logging.DEBUG}
+        topic, broker, wire = created(cluster.bootstrap), cluster.brokers[1].address, KafkaWire({}, seconds=2)
+        assert await wire.min_insync_replicas(broker, [topic]) == {topic: 1}
+        with cluster.brokers[1].frozen():
+            await assert_unreachable_in_time(wire, broker, topic)
+        await back(wire, broker, topic)
+        cluster.brokers[1].stop()
+        await assert_unreachable_in_time(wire, broker, topic)
+        cluster.brokers[1].start(cluster.broker_properties(1, Mode.ZOOKEEPER))
+        await back(wire, broker, topic)
 
 
-async def assert_unreachable_in_time(admin: ConfluentKafkaAdmin, topic: str) -> None:
+async def assert_unreachable_in_time(wire: KafkaWire, broker: Address, topic: str) -> None:
     started = time.monotonic()
-    calls = admin.min_insync_replicas([topic]), admin.broker_settings(1)
+    calls = wire.min_insync_replicas(broker, [topic]), wire.settings(broker, 1)
     for result in await asyncio.gather(*calls, return_exceptions=True):
         assert isinstance(result, Unreachable), result
     assert time.monotonic() - started < stretched(4)
 
 
-async def back(admin: ConfluentKafkaAdmin, topic: str) -> None:
+async def back(wire: KafkaWire, broker: Address, topic: str) -> None:
     """Once the broker is there again; for a moment after its start it knows no topic."""
-    await eventually(lambda: admin.min_insync_replicas([topic]), lambda found: found == {topic: 1})
-
-
-async def test_nobody_listens() -> None:
-    async with opened(str(loopback(9092)), seconds=1) as admin:
-        started = time.monotonic()
-        with pytest.raises(Unreachable):
-            await admin.broker_settings(1)
-        assert time.monotonic() - started < stretched(2.5)
+    await eventually(lambda: wire.min_insync_replicas(broker, [topic]), lambda found: found == {topic: 1})
 
 
 # --- Credentials and rights -------------------------------------------------------------------------------------------
@@ -226,11 +205,10 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]
 
 
 async def test_sasl_plain_and_its_rights(secured: SecuredBroker) -> None:
-    topic = created(str(secured.plain))
-    async with opened(str(secured.sasl), sasl("PLAIN", "alice", "secret")) as admin:
-        assert await admin.min_insync_replicas([topic]) == {topic: 1}
-        with pytest.raises(Refused, match=r"broker 1: .*DESCRIBE_CONFIGS on the cluster"):
-            await admin.broker_settings(1)
+    topic, wire = created(str(secured.plain)), KafkaWire(sasl("PLAIN", "alice", "secret"))
+    assert await wire.min_insync_replicas(secured.sasl, [topic]) == {topic: 1}
+    with pytest.raises(Refused, match="may not read the settings of brokers; grant it DescribeConfigs on the Cluster"):
+        await wire.settings(secured.sasl, 1)
 
 
 async def test_who_is_in_the_groups_and_how_far_they_are_with_rights_and_without(secured: SecuredBroker) -> None:
@@ -269,72 +247,17 @@ async def test_a_topic_that_our_user_may_not_see_is_told_and_not_taken_for_uncom
 
 
 async def test_scram_without_rights(secured: SecuredBroker) -> None:
-    topic = created(str(secured.plain))
-    async with opened(str(secured.sasl), sasl("SCRAM-SHA-256", "bob", "secret"), seconds=stretched(3)) as admin:
-        with pytest.raises(Refused, match=f"topic {topic}: .*it needs DESCRIBE and DESCRIBE_CONFIGS on it"):
-            await admin.min_insync_replicas([topic])
+    topic, wire = created(str(secured.plain)), KafkaWire(sasl("SCRAM-SHA-256", "bob", "secret"))
+    with pytest.raises(Refused, match=f"not read the settings of topic {topic}; grant it DescribeConfigs on topic {topic}"):
+        await wire.min_insync_replicas(secured.sasl, [topic])
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
 async def test_a_wrong_password_is_refused_and_not_shown(secured: SecuredBroker, mechanism: str) -> None:
-    async with opened(str(secured.sasl), sasl(mechanism, "alice", "wr0ng"), seconds=2) as admin:
-        with pytest.raises(Refused, match=r"does not accept us: .*[Aa]uthentication") as refused:
-            await admin.broker_settings(1)
+    wrong = sasl(mechanism, "alice", "wr0ng")
+    words = rf"{secured.sasl}: refused user alice: SASL_AUTHENTICATION_FAILED"
+    with pytest.raises(Refused, match=words) as refused:
+        await KafkaWire(wrong).settings(secured.sasl, 1)
     assert "wr0ng" not in str(refused.value)
-    with pytest.raises(Refused, match=rf"{secured.sasl}: refused user alice: SASL_AUTHENTICATION_FAILED"):
-        await WireOffsets(Access(str(secured.sasl), sasl(mechanism, "alice", "wr0ng"))).sweep({})
-
-
-async def test_tls_with_a_client_certificate(secured: SecuredBroker) -> None:
-    topic, pem = created(str(secured.plain)), secured.certificates
-    trust = {"security.protocol": "SSL", "ssl.truststore.type": "PEM", "ssl.truststore.certificates": pem.authority}
-    identity = {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": pem.client_chain}
-    for key in ({"ssl.keystore.key": pem.client_key},
-                {"ssl.keystore.key": pem.encrypted_client_key("sesame"), "ssl.key.password": "sesame"}):
-        async with opened(str(secured.tls), trust | identity | key) as admin:
-            assert await admin.min_insync_replicas([topic]) == {topic: 1}
-    async with opened(str(secured.tls), {"security.protocol": "SSL"}, seconds=2) as admin:
-        with pytest.raises(Refused, match=r"does not accept us: .*certificate"):
-            await admin.min_insync_replicas([topic])
-    with pytest.raises(Refused, match="Kafka credentials cannot be used"):
-        ConfluentKafkaAdmin(Access(str(secured.tls), trust | {"ssl.truststore.certificates": "no PEM"}))
-
-
-@pytest.mark.parametrize(("properties", "words"), [
-    ({"security.protocol": "KERBEROS"}, "security.protocol"),
-    ({"ssl.truststore.location": "/etc/kafka/truststore.jks"}, "ssl.truststore.location names a file"),
-    ({"ssl.keystore.type": "JKS"}, "ssl.keystore.type JKS is not supported"),
-    ({"sasl.login.callback.handler.class": "x"}, "sasl.login.callback.handler.class, which"),
-    ({"security.protocol": "SASL_SSL"}, r"sasl.mechanism \(absent\) is none of PLAIN"),
-    ({"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}, "sasl.mechanism GSSAPI is none of PLAIN"),
-    ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "sasl.jaas.config is not of the form"),
-    (sasl("PLAIN", "a", "b") | {"sasl.mechanism": "SCRAM-SHA-512"}, "must name ScramLoginModule"),
-])
-def test_properties_that_cannot_be_used_are_refused_by_name(properties: dict[str, str], words: str) -> None:
     with pytest.raises(Refused, match=words):
-        ConfluentKafkaAdmin(Access("kafka:9092", properties))
-
-
-def test_java_properties_in_librdkafkas_words() -> None:
-    assert librdkafka.configuration({
-        "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "ssl.truststore.type": "PEM",
-        "sasl.jaas.config": login("SCRAM", "bob", r"a\"b;c"), "ssl.truststore.certificates": "pem",
-        "ssl.endpoint.identification.algorithm": "", "zookeeper.digest": "switchover:secret",
-    }) == {
-        "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "bob",
-        "sasl.password": 'a"b;c', "ssl.ca.pem": "pem", "ssl.endpoint.identification.algorithm": "none",
-    }
-
-
-async def test_brokers_whose_names_mean_other_hosts_where_we_run_are_not_asked(
-        kraft: KRaftNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    """librdkafka looks their names up by itself."""
-    admin = ConfluentKafkaAdmin(Access(str(kraft.address), within="shop"))
-    try:
-        assert await admin.broker_settings(1)
-        monkeypatch.setattr(kafka, "looked_up", lambda host, _: f"{host}.shop.svc")
-        admin._checked = False
-        with pytest.raises(Refused, match="which means another host where this operator runs than in namespace shop"):
-            await admin.broker_settings(1)
-    finally:
-        await admin.close()
+        await WireOffsets(Access(str(secured.sasl), wrong)).sweep({})
