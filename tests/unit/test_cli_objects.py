@@ -81,9 +81,10 @@ def test_the_migration_of_a_manifest_is_found_among_other_objects() -> None:
 
 
 @pytest.mark.parametrize(("text", "words"), [
-    ("", "the file must hold one KafkaMigration or ConsumerGroupMigration"), (SECRET, "must hold one"),
-    (f"{KAFKA}---\n{KAFKA}", "must hold one"), ("kind: KafkaMigration\nmetadata: [a]\n", "must hold one"),
-    ("a: [", "the file is no YAML"), ("\x00", "the file is no YAML")])
+    ("", "the file must hold one KafkaMigration or ConsumerGroupMigration, and holds none"), (SECRET, "must hold one"),
+    (f"{KAFKA}---\n{KAFKA}", "and holds 2"), ("kind: KafkaMigration\nmetadata: [a]\n", "the file's metadata is no object"),
+    ("a: [", r"the file is no YAML: expected the node content, but found '<stream end>' \(line 1, column 5\)"),
+    ("\x00", "the file is no YAML")])
 def test_what_holds_none_or_two_is_refused(text: str, words: str) -> None:
     with pytest.raises(Refused, match=words):
         in_file(text, "demo")

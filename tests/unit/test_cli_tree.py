@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from demo.picture import picture
+from switchover.api.status import NEVER_LOOKED_AT, UNSEEN
 from switchover.cli.tree import changes, clock, seconds, tree
 
 NOW = "2026-11-21T20:02:00Z"
@@ -92,6 +93,23 @@ def test_a_fresh_resource_without_status_is_a_tree_too() -> None:
     text = rendered({"metadata": {"name": "kafka", "namespace": "demo"}})
     assert "Pending" in text
     assert "· Preflight" in text
+
+
+@pytest.mark.parametrize("phase", ["Stalled", "Succeeded", "RolledBack", "Terminating"])
+def test_what_no_step_shows_is_said_in_the_words_of_the_summary(phase: str) -> None:
+    """Of a spec that is refused, say, the steps show nothing at all."""
+    after = deepcopy(MOVING)
+    after["status"] |= {"phase": phase, "summary": "spec.brokers: must not be empty"}
+    assert "spec.brokers: must not be empty" in rendered(after).splitlines()[1]
+    assert f"phase {phase}: spec.brokers: must not be empty" in changes(MOVING, after)
+    after["status"]["phase"] = "Running"
+    assert "spec.brokers" not in rendered(after)
+
+
+def test_what_nobody_has_looked_at_says_so() -> None:
+    fresh = {"metadata": {"name": "kafka", "namespace": "demo"}, "status": dict(UNSEEN)}
+    assert NEVER_LOOKED_AT in rendered(fresh)
+    assert list(changes(None, fresh)) == [f"phase Pending: {NEVER_LOOKED_AT}"]
 
 
 def test_the_end_leaves_no_current_step() -> None:

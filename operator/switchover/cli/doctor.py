@@ -9,7 +9,7 @@ from typing import Any
 
 from switchover.api.meta import API_VERSION, GROUP
 from switchover.cli.kube import connected
-from switchover.cli.objects import KINDS, every
+from switchover.cli.objects import APPLY_CRDS, KINDS, every
 from switchover.cli.operators import age, is_renewed, leases, operator_deployments, operator_pods, release, runs, state
 from switchover.cli.place import Place
 from switchover.cli.schemas import paths, schemas
@@ -81,12 +81,12 @@ async def _crds(server: ApiServer) -> list[Line]:
 
 def _crd(kind: str, ours: Mapping[str, Any], found: Mapping[str, Any]) -> Line:
     if kind not in found:
-        return Line(f"CRD {kind}", False, "is not there: kubectl apply --server-side --filename crds/")
+        return Line(f"CRD {kind}", False, f"is not there: {APPLY_CRDS}")
     wanted, there = ({*paths(schema)} for schema in (ours, found[kind]))
     missing = sorted(each for each in wanted - there if not each.startswith(("metadata", "apiVersion", "kind")))
     if missing:
         few = f"{', '.join(missing[:3])}{f' and {len(missing) - 3} more' if len(missing) > 3 else ''}"
-        return Line(f"CRD {kind}", False, f"is older than this program: it lacks {few}; apply crds/ of this release")
+        return Line(f"CRD {kind}", False, f"is older than this program: it lacks {few}; {APPLY_CRDS}")
     return Line(f"CRD {kind}", True, "has every field that this program knows")
 
 

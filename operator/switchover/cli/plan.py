@@ -151,9 +151,9 @@ def words(look: Look[Any]) -> Iterator[str]:
     for name, record in sorted(at.nodes.items()):
         yield f"node {record.node_id} {name}: assigned {record.assigned}"
     left = _left(look.picture)
-    yield f"left: {_duration(left)}" if left is not None else "left: nobody can tell"
+    yield f"remaining: {_duration(left) if left is not None else 'unknown'}"
     if look.plan.can_go_back(at):
-        yield f"back from here: {_duration(_back(look.picture))}"
+        yield f"rollback from here: {_duration(_back(look.picture))}"
     for name, judgement in look.begun.judged.items():
         verdict = judgement.verdict
         subject = f" [{verdict.subject}]" if verdict.subject else ""
@@ -181,7 +181,8 @@ def preflight(look: Look[Any]) -> Iterator[str]:
         yield _from_inside(look, "--stdin ", "preflight", "--file - < MANIFEST")
     yield from _preview(look)
     counts = Counter(str(finding.severity) for finding in look.findings)
-    yield ", ".join(f"{counts[severity]} of severity {severity}" for severity in Severity) + f", {len(unseen)} unseen"
+    told = (f"{counts[severity]} {severity}{'' if counts[severity] == 1 else 's'}" for severity in Severity)
+    yield ", ".join((*told, f"{len(unseen)} unseen"))
 
 
 def _from_inside(look: Look[Any], how: str, command: str, arguments: str) -> str:

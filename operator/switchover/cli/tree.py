@@ -10,6 +10,7 @@ from typing import Any
 from rich.text import Text
 from rich.tree import Tree
 
+from switchover.api.status import NEVER_LOOKED_AT
 from switchover.cli.steps import Resource, step_record, steps_of
 from switchover.cli.terminal import clean
 from switchover.reasons.walk import MUST_HOLD
@@ -18,6 +19,8 @@ _STYLES = {"Pass": "green", "Wait": "yellow", "Fail": "bold red", "Unknown": "ma
 NODES_SHOWN = 20
 """Of more nodes only so many are named, and none that has arrived: what is waited for must stay on the screen."""
 _PHASES = {"Succeeded": "bold green", "Stalled": "bold red", "AwaitingApproval": "bold cyan", "Paused": "yellow"}
+_NOT_UNDER_WAY = ("Stalled", "Succeeded", "RolledBack", "Terminating")
+"""What is said of these the steps do not show."""
 
 
 def tree(resource: Resource, now: float) -> Tree:
@@ -27,6 +30,8 @@ def tree(resource: Resource, now: float) -> Tree:
     progress = status.get("progress") or {}
     backward = progress.get("direction") == "Backward"
     root = Tree(_title(found, now), guide_style="dim")
+    if said := _said(status):
+        root.add(Text(said, style=_PHASES.get(status.get("phase", ""), "bold")))
     steps = steps_of(found)
     current = progress.get("step")
     over = bool(progress.get("completeTime"))
@@ -48,7 +53,7 @@ def changes(before: Resource | None, after: Resource) -> Iterator[str]:
     """What became different between two readings, one line each; nothing when nothing did."""
     old, new = ((clean(each or {}).get("status") or {}) for each in (before, after))
     if new.get("phase") != old.get("phase"):
-        yield f"phase {new.get('phase', 'Pending')}"
+        yield ": ".join(filter(None, (f"phase {new.get('phase', 'Pending')}", _said(new))))
     if _progress(new, "direction") == "Backward" != _progress(old, "direction"):
         yield "turned back"
     for name in steps_of(after):
@@ -119,6 +124,14 @@ def _holds(resource: Resource) -> set[str]:
 def _nodes(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Kafka's nodes, or a group's slots."""
     return [*status.get("nodes", []), *status.get("slots", [])]
+
+
+def _said(status: Mapping[str, Any]) -> str:
+    """What no step shows: that nobody looks at it, what stalls it, how it has ended."""
+    phase = status.get("phase", "Pending")
+    if phase == "Pending":
+        return NEVER_LOOKED_AT
+    return str(status.get("summary", "")) if phase in _NOT_UNDER_WAY else ""
 
 
 def _progress(status: Mapping[str, Any], key: str) -> Any:
