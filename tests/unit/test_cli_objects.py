@@ -1,13 +1,24 @@
 """Which object a NAME means, and where Kubernetes is."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from switchover.cli.kube import kubeconfig_of
-from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, Found, bare, chosen, in_file, kinds_of
+from switchover.cli.objects import (
+    CONSUMER_GROUP_MIGRATION,
+    KAFKA_MIGRATION,
+    Found,
+    bare,
+    chosen,
+    every,
+    in_file,
+    kinds_of,
+)
 from switchover.cli.place import Place
+from switchover.kubernetes.client.api_server import NotFound
 from switchover.outside.errors import Refused
 
 
@@ -65,6 +76,36 @@ def test_the_kubeconfig_is_the_options_then_the_variables_then_the_usual_one(tmp
 def test_without_a_kubeconfig_it_is_refused(place: Place, words: str, tmp_path: Path) -> None:
     with pytest.raises(Refused, match=words):
         kubeconfig_of(place, {"HOME": str(tmp_path)})
+
+
+class Serving:
+    """An API server that serves our group in these versions, or not at all."""
+
+    address, namespace = "https://kubernetes", "demo"
+
+    def __init__(self, versions: Sequence[str]) -> None:
+        self._versions = versions
+
+    def resource_path(self, api_version: str, plural: str) -> str:
+        return f"/apis/{api_version}/{plural}"
+
+    async def items(self, _: str) -> list[dict[str, Any]]:
+        raise NotFound
+
+    async def get(self, _: str) -> dict[str, Any]:
+        if not self._versions:
+            raise NotFound
+        return {"versions": [{"version": each} for each in self._versions]}
+
+
+@pytest.mark.parametrize(("versions", "words"), [
+    ((), "Switchover's CRDs are not installed on https://kubernetes: install this release's chart, or kubectl apply "),
+    (("v1", "v1beta1"), "the CRDs on https://kubernetes are of another release: they serve v1, v1beta1, this program needs "
+                        "v1alpha1; install this release's chart, or kubectl apply ")])
+async def test_crds_that_are_missing_or_of_another_release_are_told_with_what_brings_them(
+        versions: Sequence[str], words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        await every(Serving(versions))  # type: ignore[arg-type]
 
 
 # --- manifests ----------------------------------------------------------------------------------------------------------
