@@ -10,6 +10,11 @@ def printable(text: str) -> str:
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
+def counted(count: int, noun: str) -> str:
+    """So many of something that takes an s."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def in_markdown(text: str) -> str:
     """The text as Markdown shows it as it is: printable, no markup, no HTML, no cell's end."""
     return re.sub(r"([\\`*_\[\]#|~])", r"\\\1", escape(printable(text), quote=False))

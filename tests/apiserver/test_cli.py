@@ -203,7 +203,7 @@ async def test_an_act_says_when_no_operator_or_another_release_will_do_it(
         world: dict[str, dict[str, Any]], run: Run, server: ApiServer, apply: Callable[..., None], kubectl: Kubectl,
         kubeconfig: Path, namespace: str, tmp_path: Path) -> None:
     """It is recorded all the same: an operator that comes back must find that it is to stand still."""
-    absent = f"no operator is seen in namespace {namespace}: it is recorded, and nothing happens until one runs"
+    absent = f"no operator is seen in namespace {namespace}: your request is recorded, and nothing happens until one runs"
     code, text, _ = await asyncio.to_thread(run, "pause", "kafka", "--yes")
     assert (code, absent in text) == (0, True), text
     assert (await spec_of(server, KAFKA_MIGRATION, "kafka"))["desiredState"] == "Paused"
@@ -218,12 +218,12 @@ async def test_an_act_says_when_no_operator_or_another_release_will_do_it(
               "selector": {"matchLabels": {"of": "it"}},
               "template": {"metadata": {"labels": {"of": "it"}}, "spec": pod}, "replicas": 0}})
     code, text, _ = await asyncio.to_thread(run, "resume", "kafka", "--yes")
-    assert (code, "the operator's pod switchover is Pending: it is recorded" in text) == (0, True), text
+    assert (code, "the operator's pod switchover is Pending: your request is recorded" in text) == (0, True), text
     kubectl("-n", namespace, "patch", "pod", "switchover", "--subresource", "status",
             "--patch", '{"status": {"phase": "Running"}}')
     code, text, _ = await asyncio.to_thread(run, "pause", "kafka", "--yes")
     assert (code, "is recorded, and nothing happens" in text) == (0, False), text
-    assert f"the operator is release 0.0.9 and this program {version('switchover')}: it is recorded" in text
+    assert f"the operator is release 0.0.9 and this program {version('switchover')}: your request is recorded" in text
 
     nobody = await asyncio.to_thread(without_rights, kubeconfig, kubectl, namespace, tmp_path)
     kubectl("-n", namespace, "create", "role", "writer", "--verb", "list,get,patch", "--resource",
@@ -438,7 +438,7 @@ async def test_what_a_person_is_asked_on_a_terminal_is_done_for_yes_alone(
         assert (await spec_of(server, KAFKA_MIGRATION, "kafka"))["desiredState"] == "Running"
         with on_terminal("pause", "kafka") as screen:
             await asyncio.to_thread(screen.until, "Do it? [y/N]: ")
-            assert "no step and no batch begins any more" in screen.shown
+            assert "no step and no batch begins" in screen.shown
             await asyncio.sleep(stretched(1))            # until it reads: Python misses a signal of the moment before
             screen.type(typed)
             assert await asyncio.to_thread(screen.leaves) == code, screen.shown
