@@ -341,12 +341,13 @@ async def test_doctor_tells_what_is_there_and_what_is_not(
     code, text, _ = await asyncio.to_thread(run, "doctor")
     lines = text.splitlines()
     assert code == 1, "there is no operator"
-    nobody = "nor one elsewhere that serves it: nothing moves without one"
+    nobody = ("nor one elsewhere that serves it: nothing moves until the chart is installed here, or names this namespace in "
+              "watch.namespaces")
     assert f"BAD operator: none in namespace {namespace}, {nobody}" in lines
     for kind in KINDS:
         assert f"ok  CRD {kind.name}: has every field that this program knows" in lines
     assert "ok  rights: all that the commands need" in lines
-    assert "ok  migrations: 2, and each status speaks of the spec as it is now" in lines
+    assert "ok  migrations: 2, each with a status of its present spec" in lines
     nobody = await asyncio.to_thread(without_rights, kubeconfig, kubectl, namespace, tmp_path)
     code, text, _ = await asyncio.to_thread(run, "doctor", "--kubeconfig", str(nobody))
     assert "?   rights: you may not get kafkamigrations.switchover.dev, " in text

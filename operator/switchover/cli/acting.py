@@ -131,7 +131,7 @@ def words(found: Found, act: Act) -> Iterator[str]:
     yield f"{act} {found.name} in namespace {found.resource['metadata']['namespace']}, which stands at {_place(progress)}"
     match act:
         case Act.PAUSE:
-            yield "no step and no batch begins; what must not stay half done is finished first, and gates are still evaluated"
+            yield "no step and no batch begins; what must not stay half done is finished first; gates are still evaluated"
             yield f"nothing is rolled back; to go on: switchover resume {found.name}"
         case Act.RESUME:
             yield from _resumed(found, step)

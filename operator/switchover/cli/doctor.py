@@ -103,7 +103,8 @@ async def _pods(server: ApiServer) -> list[Line]:
         looked_at = any(is_current(each.resource) for each in await every(server))
         return [_elsewhere(none, error.told, await leases(server), time.time(), looked_at=looked_at)]
     return [_pod(each) for each in pods] or [
-        Line("operator", False, f"{none}, nor one elsewhere that serves it: nothing moves without one")]
+        Line("operator", False, f"{none}, nor one elsewhere that serves it: nothing moves until the chart is installed "
+                                "here, or names this namespace in watch.namespaces")]
 
 
 def _elsewhere(none: str, unseen: str, held: Sequence[Mapping[str, Any]], now: float, *, looked_at: bool) -> Line:
@@ -146,8 +147,8 @@ def _lease(lease: Mapping[str, Any], now: float) -> Line:
     since = age(lease, now)
     words = f"{lease['metadata']['name']} of {(lease.get('spec') or {}).get('holderIdentity') or 'nobody'}"
     if not is_renewed(lease, now):
-        return Line("lease", False, f"{words} has not been renewed for {clock(since) if isfinite(since) else 'ever'}: its "
-                                    "operator does not run, or cannot write")
+        lately = f"not been renewed for {clock(since)}" if isfinite(since) else "never been renewed"
+        return Line("lease", False, f"{words} has {lately}: its operator does not run, or cannot write")
     return Line("lease", True, f"{words}, renewed {clock(max(0.0, since))} ago")
 
 
@@ -155,5 +156,5 @@ async def _migrations(server: ApiServer) -> list[Line]:
     found = await every(server)
     unseen = [each.name for each in found if not is_current(each.resource)]
     if unseen:
-        return [Line("migrations", False, f"no operator has taken notice of the spec as it is now of {', '.join(unseen)}")]
-    return [Line("migrations", True, f"{len(found)}, and each status speaks of the spec as it is now")]
+        return [Line("migrations", False, f"no operator has looked at the present spec of {', '.join(unseen)}")]
+    return [Line("migrations", True, f"{len(found)}, each with a status of its present spec")]
