@@ -341,8 +341,8 @@ async def test_doctor_tells_what_is_there_and_what_is_not(
     code, text, _ = await asyncio.to_thread(run, "doctor")
     lines = text.splitlines()
     assert code == 1, "there is no operator"
-    nobody = ("nor one elsewhere that serves it: nothing moves until the chart is installed here, or names this namespace in "
-              "watch.namespaces")
+    nobody = ("nor one elsewhere that serves it: nothing moves until the chart is installed here, or names this namespace "
+              "in watch.namespaces")
     assert f"BAD operator: none in namespace {namespace}, {nobody}" in lines
     for kind in KINDS:
         assert f"ok  CRD {kind.name}: has every field that this program knows" in lines
