@@ -10,7 +10,7 @@ from rich.console import Console
 
 from demo.picture import picture
 from switchover.api.status import NEVER_LOOKED_AT, UNSEEN
-from switchover.cli.tree import changes, clock, seconds, tree
+from switchover.cli.tree import NOT_LOOKED_AT_AGAIN, changes, clock, seconds, tree
 
 NOW = "2026-11-21T20:02:00Z"
 
@@ -110,6 +110,15 @@ def test_what_nobody_has_looked_at_says_so() -> None:
     fresh = {"metadata": {"name": "kafka", "namespace": "demo"}, "status": dict(UNSEEN)}
     assert NEVER_LOOKED_AT in rendered(fresh)
     assert list(changes(None, fresh)) == [f"phase Pending: {NEVER_LOOKED_AT}"]
+
+
+def test_a_status_of_an_earlier_spec_says_so() -> None:
+    """What was asked for since, a pause say, does not show in it."""
+    after = deepcopy(MOVING)
+    after["metadata"]["generation"] = after["status"]["observedGeneration"] = 3
+    assert NOT_LOOKED_AT_AGAIN not in rendered(after)
+    after["metadata"]["generation"] = 4
+    assert NOT_LOOKED_AT_AGAIN in rendered(after)
 
 
 def test_the_end_leaves_no_current_step() -> None:

@@ -19,6 +19,7 @@ _STYLES = {"Pass": "green", "Wait": "yellow", "Fail": "bold red", "Unknown": "ma
 NODES_SHOWN = 20
 """Of more nodes only so many are named, and none that has arrived: what is waited for must stay on the screen."""
 _PHASES = {"Succeeded": "bold green", "Stalled": "bold red", "AwaitingApproval": "bold cyan", "Paused": "yellow"}
+NOT_LOOKED_AT_AGAIN = "no operator has looked at the spec since it changed; `switchover doctor` says whether there is one"
 _NOT_UNDER_WAY = ("Stalled", "Succeeded", "RolledBack", "Terminating")
 """What is said of these the steps do not show."""
 
@@ -32,6 +33,8 @@ def tree(resource: Resource, now: float) -> Tree:
     root = Tree(_title(found, now), guide_style="dim")
     if said := _said(status):
         root.add(Text(said, style=_PHASES.get(status.get("phase", ""), "bold")))
+    if status.get("observedGeneration", -1) >= 0 and not is_current(found):
+        root.add(Text(NOT_LOOKED_AT_AGAIN, style="bold"))
     steps = steps_of(found)
     current = progress.get("step")
     over = bool(progress.get("completeTime"))
