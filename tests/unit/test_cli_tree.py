@@ -93,6 +93,8 @@ def test_a_fresh_resource_without_status_is_a_tree_too() -> None:
     text = rendered({"metadata": {"name": "kafka", "namespace": "demo"}})
     assert "Pending" in text
     assert "· Preflight" in text
+    assert "metadata unknown" in text
+    assert "rollback unknown" in text
 
 
 @pytest.mark.parametrize("phase", ["Stalled", "Succeeded", "RolledBack", "Terminating"])
@@ -153,6 +155,17 @@ def test_the_first_reading_tells_where_it_stands() -> None:
     assert "phase Running" in lines
     assert "step Preflight done in 3 s" in lines
     assert "step MoveBrokers" in lines
+
+
+def test_what_many_gates_wait_for_is_said_once() -> None:
+    after = deepcopy(MOVING)
+    silent = {"verdict": "Unknown", "reason": "ZooKeeperUnknown", "message": "ZooKeeper at zk:2181 does not answer"}
+    after["status"]["waitingFor"] += [{**silent, "gate": f"G{number}"} for number in range(7)]
+    lines = list(changes(MOVING, after))
+    assert lines == [
+        "waits for G0, G1, G2, G3, G4 and 2 more Unknown ZooKeeperUnknown: ZooKeeper at zk:2181 does not answer"]
+    assert rendered(after).count("ZooKeeper at zk:2181 does not answer") == 1
+    assert "BrokerNotInSync kafka-1" in rendered(after)
 
 
 def test_the_end_of_the_way_back_is_told() -> None:

@@ -9,7 +9,7 @@ from switchover.api.meta import DesiredState
 from switchover.api.status import Phase
 from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.steps import step_record
-from switchover.cli.tree import clock, wait_words
+from switchover.cli.tree import clock, together, wait_words
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.intent import ABANDON, PREFLIGHT
 from switchover.outside.errors import Refused
@@ -74,9 +74,8 @@ def approval_words(found: Found, approval: Approval) -> Iterator[str]:
         yield f"{approval.step} is the point of no return: once it has begun, no step can be taken back"
     if not waits_for(found, approval.step):
         yield f"it does not wait for this approval now: it stands at {_place(status.get('progress') or {})}"
-    for item in status.get("waitingFor", ()):
-        if item["gate"] != "Approval":
-            yield f"it also waits for {wait_words(item)}"
+    for item in together(each for each in status.get("waitingFor", ()) if each["gate"] != "Approval"):
+        yield f"it also waits for {wait_words(item)}"
     for given in (found.resource.get("spec") or {}).get("approvals", ()):
         if given["name"] == approval.step:
             yield f"it takes the place of {given['approver']}'s approval of plan {given['planHash']}"
@@ -186,10 +185,10 @@ def _resumed(found: Found, step: str) -> Iterator[str]:
 def _taken_back(found: Found, step: str) -> Iterator[str]:
     names = list(found.plan().names)
     done = [name for name in names[1:names.index(step) + 1] if step_record(found.status, name)] if step in names else []
-    if done:
-        yield f"these steps are rolled back, the last one first: {', '.join(reversed(done))}"
-    else:
-        yield "nothing was changed yet: there is nothing to roll back"
+    if not done:
+        yield "nothing was changed yet, so there is nothing to roll back: the attempt ends"
+        return
+    yield f"these steps are rolled back, the last one first: {', '.join(reversed(done))}"
     takes = (found.status.get("rollback") or {}).get("estimatedSeconds")
     if takes is not None:
         yield f"it takes about {clock(takes)}, restarts included, and waits for no window"

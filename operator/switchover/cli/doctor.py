@@ -154,6 +154,8 @@ def _lease(lease: Mapping[str, Any], now: float) -> Line:
 
 async def _migrations(server: ApiServer) -> list[Line]:
     found = await every(server)
+    if not found:
+        return [Line("migrations", True, "none in this namespace")]
     unseen = [each.name for each in found if not is_current(each.resource)]
     if unseen:
         return [Line("migrations", False, f"no operator has looked at the present spec of {', '.join(unseen)}")]

@@ -157,7 +157,8 @@ def words(look: Look[Any]) -> Iterator[str]:
     for name, judgement in look.begun.judged.items():
         verdict = judgement.verdict
         subject = f" [{verdict.subject}]" if verdict.subject else ""
-        yield f"gate {name}: {verdict.outcome} {verdict.reason}{subject} {verdict.message}".rstrip()
+        why = "" if verdict.outcome is Outcome.PASS else f" {verdict.reason}"
+        yield f"gate {name}: {verdict.outcome}{why}{subject} {verdict.message}".rstrip()
         if verdict.unblocks:
             yield f"     unblocks: {verdict.unblocks}"
     if any(judgement.verdict.outcome is Outcome.UNKNOWN for judgement in look.begun.judged.values()):

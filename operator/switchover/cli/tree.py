@@ -3,7 +3,7 @@
 Both read the resource as the API server returns it (JSON), of either kind, so that they show what any user sees.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from rich.tree import Tree
 from switchover.api.status import NEVER_LOOKED_AT
 from switchover.cli.steps import Resource, step_record, steps_of
 from switchover.cli.terminal import clean
+from switchover.engine.gate import several
 from switchover.reasons.walk import MUST_HOLD
 
 _STYLES = {"Pass": "green", "Wait": "yellow", "Fail": "bold red", "Unknown": "magenta"}
@@ -76,9 +77,9 @@ def changes(before: Resource | None, after: Resource) -> Iterator[str]:
         if node.get("observed") and node["observed"] != modes.get(node["name"]):
             yield f"{node['name']} runs {'as' if '/' in node['name'] else 'in mode'} {node['observed']}"
     known_waits = {_wait_key(item) for item in old.get("waitingFor", [])}
-    for item in new.get("waitingFor", []):
-        if _wait_key(item) not in known_waits and item["reason"] != MUST_HOLD.name:
-            yield f"waits for {wait_words(item)}"
+    for item in together(each for each in new.get("waitingFor", [])
+                         if _wait_key(each) not in known_waits and each["reason"] != MUST_HOLD.name):
+        yield f"waits for {wait_words(item)}"
     if condition(after, "RollbackAvailable") == "False" and condition(before or {}, "RollbackAvailable") != "False":
         yield "rollback is no longer available"
 
@@ -93,6 +94,16 @@ def is_current(resource: Resource) -> bool:
     """The status knows the spec of now: an earlier attempt may have ended before."""
     observed = resource.get("status", {}).get("observedGeneration")
     return observed is not None and observed == resource["metadata"]["generation"]
+
+
+def together(waiting: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Entries of status.waitingFor, with those as one that say the same: what many gates could not see is said once."""
+    found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for item in waiting:
+        key = tuple(str(item.get(each, "")) for each in ("verdict", "reason", "subject", "message", "unblocks"))
+        found.setdefault(key, []).append(item)
+    for same in found.values():
+        yield {**same[0], "gate": several(each["gate"] for each in same)}
 
 
 def wait_words(item: Mapping[str, Any]) -> str:
@@ -177,7 +188,7 @@ def _about(resource: Resource) -> Iterator[tuple[str, str] | str]:
     """What is being moved: where the metadata is, or the group as it was last seen."""
     status = resource.get("status") or {}
     if resource.get("kind") != "ConsumerGroupMigration":
-        yield from (("  metadata ", "dim"), status.get("metadataState", "ZooKeeper"))
+        yield from (("  metadata ", "dim"), status.get("metadataState", "unknown"))
         return
     group = status.get("group") or {}
     yield from (("  group ", "dim"), f"{(resource.get('spec') or {}).get('group', '')}")
@@ -186,8 +197,9 @@ def _about(resource: Resource) -> Iterator[tuple[str, str] | str]:
 
 
 def _rollback(resource: Resource) -> str:
-    if condition(resource, "RollbackAvailable") == "False":
-        return "no"
+    available = condition(resource, "RollbackAvailable")
+    if available != "True":
+        return "no" if available == "False" else "unknown"
     takes = ((resource.get("status") or {}).get("rollback") or {}).get("estimatedSeconds")
     return "available" if takes is None else f"available, takes {clock(takes)}"
 
@@ -209,7 +221,7 @@ def _current(branch: Tree, status: Mapping[str, Any], now: float) -> None:
         branch.add(Text(words, style="green" if _arrived(node) else "yellow"))
     if len(shown) < len(moving):
         branch.add(Text(f"in all {len(moving)}, of which {sum(map(_arrived, moving))} have arrived", style="dim"))
-    for item in status.get("waitingFor", []):
+    for item in together(status.get("waitingFor", [])):
         if item["reason"] == MUST_HOLD.name:
             held = clock(_since(item.get("since"), now))
             branch.add(Text(f"passes  {item['gate']}, and must hold  {held}", style="green"))

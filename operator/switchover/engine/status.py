@@ -166,7 +166,7 @@ def sentence_of(at: Position, waiting: Sequence[WaitingFor], note: str) -> str:
     if at.batch is not None:
         place += f", batch {at.batch.index} ({', '.join(at.batch.nodes[:3])}{', …' if len(at.batch.nodes) > 3 else ''})"
     if not waiting:
-        return place if note == place else f"{place}: {note or 'under way'}"
+        return note if note.startswith(place) else f"{place}: {note or 'under way'}"
     others = len(waiting) - 1
     more = f" (and {others} more in status.waitingFor)" if others else ""
     return f"{place} waits for {waiting[0].gate}: {waiting[0].message}{more}"
