@@ -127,6 +127,23 @@ def said_of(check: object) -> str:
                  if isinstance(each, FunctionType) and (words := inspect.getdoc(each))), "")
 
 
+OF_THE_WALK: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "Approval": ("A person has approved the step, for the plan on record.", ("ApprovalVoid", "AwaitingApproval")),
+    "Bake": ("The batch has stayed healthy for as long as `spec.rollout` says.", ("Baking",)),
+    "Deletion": ("What the object has changed is taken back, so that it may go.", ("BeingDeleted", "HeldUntilTheEnd")),
+    "Effects": ("What is to be done was accepted.", ("EffectRefused",)),
+    "Lease": ("This operator holds the Lease of what the migration changes.", ("LeaseNotHeld",)),
+    "Order": ("It is known which pod comes next.", ("OrderUnknown",)),
+    "Paused": ("`spec.desiredState` lets steps and batches begin.", ("Paused",)),
+    "Replace": ("The pod behind the slash runs in the mode that it was assigned.", (
+        "ModeMismatch", "NodeUnknown", "PodComingUp", "PodInTrouble")),
+    "Step": ("The step on record is one of the plan.", ("UnknownStep",)),
+    "Steps": ("Each step that the spec names is one of the plan.", ("NoSuchStep",)),
+    "Undo": ("The step can be taken back.", ("PointOfNoReturn", "UndoNotAvailable")),
+}
+"""What the walk itself waits for at any step, with what it can wait for."""
+
+
 def of_gates() -> str:
     """The page of the gates: what the column WAITING-FOR shows while one must hold, and what each can wait for."""
     at: dict[str, dict[str, list[str]]] = {}
@@ -140,8 +157,12 @@ def of_gates() -> str:
             reasons.setdefault(gate.name, set()).update(given(gate.check))
     text = (f"# Gates\n\n{MADE}\n\nThe column WAITING-FOR shows a reason, or a gate with how long it has passed and how "
             f"long it must: `AllInSync 4/9 s` ({linked('MustHold')}). `status.gates` has all that were judged.\n")
+    for name, (said, can_be) in OF_THE_WALK.items():
+        at.setdefault(name, {})[ANY] = []
+        words.setdefault(name, said)
+        reasons.setdefault(name, set()).update(can_be)
     for name in sorted(at):
-        where = "; ".join(f"{kind}: {', '.join(of)}" for kind, of in at[name].items())
+        where = "; ".join(": ".join(filter(None, (kind, ", ".join(of)))) for kind, of in at[name].items())
         can = f"Can wait for {', '.join(map(linked, sorted(reasons[name])))}." if reasons[name] else "It waits for nothing."
         parts = [f"Urgency: that of the reason; while it only must hold, {Urgency.NONE}.", words[name], f"{where}. {can}",
                  "```\nswitchover status NAME\n```"]

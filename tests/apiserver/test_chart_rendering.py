@@ -163,6 +163,23 @@ def test_a_digest_counts_instead_of_the_tag() -> None:
     assert {"name": "IMAGE", "value": image} in container["env"]
 
 
+def test_where_the_operators_pod_runs_is_as_the_values_say() -> None:
+    spread = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "node"}]}}
+    toleration = {"key": "dedicated", "operator": "Exists"}
+    documents = rendered(
+        "priorityClassName=high", "imagePullSecrets[0].name=registry",
+        *(f"tolerations[0].{key}={value}" for key, value in toleration.items()),
+        *(f"topologySpreadConstraints[0].{key}={value}" for key, value in spread.items()),
+        "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey=node")
+    pod = of(documents, "Deployment")["spec"]["template"]["spec"]
+    assert (pod["priorityClassName"], pod["imagePullSecrets"]) == ("high", [{"name": "registry"}])
+    assert (pod["tolerations"], pod["topologySpreadConstraints"], pod["affinity"]) == ([toleration], [spread], affinity)
+    without = of(rendered(), "Deployment")["spec"]["template"]["spec"]
+    assert pod.keys() - without.keys() == {
+        "priorityClassName", "imagePullSecrets", "tolerations", "topologySpreadConstraints", "affinity"}
+
+
 @pytest.mark.parametrize(("replicas", "strategy", "evicted"), [(1, "Recreate", 0), (2, "RollingUpdate", 1)])
 def test_of_several_operators_one_acts_by_the_lease_of_the_charts_name(replicas: int, strategy: str, evicted: int) -> None:
     documents = rendered(f"replicas={replicas}", "nameOverride=carrier", "podDisruptionBudget.enabled=true")

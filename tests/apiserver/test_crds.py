@@ -15,6 +15,7 @@ from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.plan_preview import LINES_SHOWN, PlanPreview
 from switchover.api.status import (
+    UNSEEN,
     AcceptedApproval,
     Answer,
     Evidence,
@@ -88,7 +89,7 @@ def test_the_crds_are_established_and_structural(crds):
 def test_documented_resources_are_accepted_with_no_field_unknown(resources, resource):
     resource["metadata"]["name"] += "-documented"
     created = resources.create(resource)
-    assert created["status"] == {"observedGeneration": -1, "phase": "Pending"}
+    assert created["status"] == UNSEEN
 
 
 @pytest.mark.parametrize("refused", REFUSED, ids=names)
@@ -194,19 +195,23 @@ def test_a_frozen_part_cannot_be_added_either(resources):
     assert "spec.audit: Invalid value" in message
 
 
+SUMMARY = "MoveBrokers, batch 1 (kafka-0) waits for AllInSync: broker 0 is fenced"
+
+
 def full_status() -> KafkaMigrationStatus:
     conditions = set_condition(
         (),
         ConditionType.RECONCILING,
         True,
         "Waiting",
-        "step MoveBrokers waits for AllInSync",
+        SUMMARY,
         Progress(start_time=NOW).start_time,
         1,
     )
     return KafkaMigrationStatus(
         observed_generation=1,
         phase="Running",
+        summary=SUMMARY,
         plan_hash=PLAN_HASH,
         metadata_state="MigrationActive",
         cluster_id="MkU3OEVBNTcwNTJENDM2Qg",
@@ -334,11 +339,12 @@ def test_kubectl_prints_the_columns(crds, kubectl, namespace, resources):
     created = resources.create(documented_of("KafkaMigration")[0])
     heading, line = kubectl("-n", namespace, "get", "kmig").stdout.splitlines()
     assert heading.split() == ["NAME", "PHASE", "STEP", "PROGRESS", "ETA", "WAITING-FOR", "ROLLBACK", "AGE"]
-    assert line.startswith("kafka ")
+    assert line.split()[:4] == ["kafka", "Pending", "an", "operator"], "what it waits for before anybody has looked"
     resources.write_status(created, full_status().manifest())
     heading, line = kubectl("-n", namespace, "get", "kmig", "-o", "wide").stdout.splitlines()
     values = {}
-    columns = ["NAME", "PHASE", "STEP", "PROGRESS", "ETA", "WAITING-FOR", "ROLLBACK", "METADATA", "AGE"]
+    columns = ["NAME", "PHASE", "STEP", "PROGRESS", "ETA", "WAITING-FOR", "ROLLBACK", "METADATA", "AGE",
+               "SUMMARY"]
     for column, following in zip(columns, [*columns[1:], None], strict=True):
         end = heading.index(following) if following else None
         values[column] = line[heading.index(column) : end].strip()
@@ -352,7 +358,21 @@ def test_kubectl_prints_the_columns(crds, kubectl, namespace, resources):
         "WAITING-FOR": "BrokerFenced broker 0",
         "ROLLBACK": "true",
         "METADATA": "MigrationActive",
+        "SUMMARY": SUMMARY,
     }
+
+
+def test_describe_ends_with_what_matters(crds, kubectl, namespace, resources):
+    """kubectl sorts the fields of a custom resource by name; what a terminal shows of so many lines is the end of them."""
+    created = resources.create(documented_of("KafkaMigration")[0])
+    resources.write_status(created, full_status().manifest())
+    text = kubectl("-n", namespace, "describe", "kmig", "kafka").stdout
+    fields = [line.strip().partition(":")[0] for line in text.partition("\nStatus:\n")[2].splitlines()
+              if line.startswith("  ") and not line.startswith("   ")]
+    assert fields == sorted(fields)
+    assert fields[fields.index("Steps"):] == [
+        "Steps", "Summary", "Waiting For", "Waiting For Count", "Waiting For Summary"]
+    assert text.splitlines()[-1].startswith("Events:")
 
 
 def test_kubectl_knows_the_category_and_explains_every_field(crds, kubectl, namespace, resources):

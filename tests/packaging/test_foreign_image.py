@@ -65,6 +65,10 @@ def machine(file: Path) -> int | None:
 def test_it_is_for_that_machine_and_holds_nothing_of_this_one(image: str, root: Path) -> None:
     told = json.loads(run(*BUILDAH, "inspect", "--type", "image", image))["OCIv1"]
     assert (told["os"], told["architecture"], told["config"]["User"]) == ("linux", "arm64", "10001:10001")
+    labels = {name.removeprefix("org.opencontainers.image."): value for name, value in told["config"]["Labels"].items()}
+    assert labels.keys() >= {"title", "description", "licenses"}
+    assert labels["version"] == run("make", "--silent", "version")
+    assert labels["revision"].removesuffix("-dirty") == run("git", "rev-parse", "HEAD")
     files = [file for file in root.rglob("*") if file.is_file() and not file.is_symlink()]
     machines = Counter(found for file in files if (found := machine(file)) is not None)
     assert machines.keys() == {AARCH64}

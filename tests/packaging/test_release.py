@@ -1,11 +1,13 @@
 """What a tag publishes: the workflow, the version, and that the operator's dependencies are there for both architectures."""
 
+import base64
 import re
 import shutil
 import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -93,7 +95,10 @@ def test_both_architectures_are_built_and_get_one_name() -> None:
         assert f"buildah push  {name}-{architecture}" in told("image-push", own)
         assert f"--tag {name}-{architecture} --platform linux/{architecture} " in told("image", own)
         assert f"{name}-{architecture}" in told("image-index").partition(f"--tag {name} ")[2]
-    assert "--platform" not in told("image")
+    own = told("image")
+    assert "--platform" not in own
+    assert f"--label org.opencontainers.image.version={version()} " in own
+    assert "--label org.opencontainers.image.revision=$(git describe" in own
 
 
 def version() -> str:
@@ -105,6 +110,23 @@ def test_all_that_is_published_bears_one_version() -> None:
     chart = yaml.safe_load((ROOT / "helm" / "switchover" / "Chart.yaml").read_text())
     said = subprocess.run(["make", "--silent", "version"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     assert {chart["version"], chart["appVersion"], said.strip()} == {version()}
+
+
+def test_what_artifact_hub_shows_of_the_chart_is_what_is_in_it() -> None:
+    chart = yaml.safe_load((ROOT / "helm" / "switchover" / "Chart.yaml").read_text())
+    assert all(isinstance(value, str) for value in chart["annotations"].values()), "Helm takes texts alone"
+    told = {name.removeprefix("artifacthub.io/"): value for name, value in chart["annotations"].items()}
+    crds = [yaml.safe_load(path.read_text()) for path in (ROOT / "crds").glob("*.yaml")]
+    shown = yaml.safe_load(told["crds"])
+    assert {(each["kind"], each["version"], each["name"]) for each in shown} == {
+        (crd["spec"]["names"]["kind"], served["name"], crd["metadata"]["name"])
+        for crd in crds for served in crd["spec"]["versions"]}
+    assert all(each["displayName"] and each["description"] for each in shown)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert (told["license"], told["prerelease"]) == (project["license"], str(version().startswith("0.")).lower())
+    form, _, drawn = chart["icon"].partition(",")
+    assert form == "data:image/svg+xml;base64", "an address would be loaded by whoever looks"
+    assert ElementTree.fromstring(base64.b64decode(drawn)).tag.endswith("svg")
 
 
 @pytest.mark.parametrize("machine", ARCHITECTURES.values())

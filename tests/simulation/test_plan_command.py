@@ -123,11 +123,11 @@ def test_preflight_tells_findings_what_it_could_not_see_and_what_would_be_done(w
     lines = list(preflight(looked(world)))
     assert any(line.startswith("finding Info MetadataSize") for line in lines)
     assert any(line.startswith("plan: ") for line in lines)
-    assert lines[-1].startswith("0 of severity Blocker, ")
+    assert lines[-1].startswith("0 Blockers, ")
     world.kafka.zookeeper_hidden = True
     lines = list(preflight(looked(world)))
     assert any(line.startswith("unseen ZooKeeperUnknown [ZooKeeper] ZooKeeper does not answer") for line in lines)
-    assert lines[-1].startswith("0 of severity Blocker, ")
+    assert lines[-1].startswith("0 Blockers, ")
     assert not lines[-1].endswith(" 0 unseen")
     unseen = [line.partition(" (")[0] for line in lines if line.startswith("unseen ")]
     assert len(unseen) == len(set(unseen)), "what many gates miss is said once"

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from switchover.api.status import UNSEEN
 from switchover.engine.record import stopped_status
 from switchover.reasons.walk import DEFECT, INVALID_SPEC
 from unit.group_walk import Walk
@@ -76,7 +77,7 @@ def _groups(policy: str) -> Iterator[Object]:
 
 def _undecided(of: Object) -> Iterator[Object]:
     metadata = {**of["metadata"], "generation": 7}
-    fresh = {**of, "metadata": metadata, "status": {"observedGeneration": -1, "phase": "Pending"}}
+    fresh = {**of, "metadata": metadata, "status": dict(UNSEEN)}
     yield fresh
     yield {**of, "metadata": metadata}
     yield {**fresh, "status": stopped_status(fresh, INVALID_SPEC, "spec.brokers: must not be empty", NOW)}

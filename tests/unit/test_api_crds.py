@@ -9,6 +9,7 @@ import yaml
 
 from switchover.api import crds
 from switchover.api.schema import Model
+from switchover.api.status import UNSEEN
 
 ROOT = Path(__file__).parents[2]
 CHECKED_IN = ROOT / "crds"
@@ -159,7 +160,8 @@ def test_no_reference_carries_a_namespace():
 def test_the_status_says_by_default_that_nothing_was_observed():
     for crd in crds.definitions():
         status = schema_of(crd)["properties"]["status"]
-        assert status["default"] == {"observedGeneration": -1, "phase": "Pending"}
+        assert status["default"] == UNSEEN
+        assert status["default"].keys() <= status["properties"].keys()
         defaults = {path for path, schema in walk(status) if path and "default" in schema}
         assert defaults == {"observedGeneration"}
 
@@ -197,6 +199,7 @@ def test_columns_are_those_of_the_design():
         columns = crd["spec"]["versions"][0]["additionalPrinterColumns"]
         always = [column["name"].upper() for column in columns if not column.get("priority")]
         assert always == ["PHASE", "STEP", "PROGRESS", "ETA", "WAITING-FOR", "ROLLBACK", "AGE"]
+        assert (columns[-1]["name"], columns[-1]["jsonPath"]) == ("Summary", ".status.summary"), "-o wide, as it is long"
 
 
 def test_inlining_keeps_a_field_s_own_words_over_those_of_its_type():

@@ -1,12 +1,16 @@
 """Reading what belongs to no namespace: one refusal holds for all of its kind, for a while. No path leads out of the own."""
 
 import asyncio
+import socket
+import ssl
 from typing import Any
 
+import aiohttp
 import pytest
+from aiohttp.client_reqrep import ConnectionKey
 
 from simulation.virtual_time import VirtualLoop
-from switchover.kubernetes.client.api_server import ASK_AGAIN_SECONDS, ApiServer, Forbidden
+from switchover.kubernetes.client.api_server import ASK_AGAIN_SECONDS, ApiServer, Forbidden, _why
 from switchover.outside.errors import Refused, Unreachable
 
 
@@ -68,3 +72,24 @@ def test_no_name_leads_out_of_the_namespace(name: str) -> None:
     server.namespace = "shop"
     with pytest.raises(Refused, match="is not the name of an object"):
         server.path("v1", "Secret", name)
+
+
+def verification_failed() -> ssl.SSLError:
+    error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    error.verify_message = "self-signed certificate"
+    return error
+
+
+def key() -> ConnectionKey:
+    return ConnectionKey("kubernetes", 443, True, True, None, None, None)
+
+
+@pytest.mark.parametrize(("error", "words"), [
+    (aiohttp.ClientConnectorError(key(), ConnectionRefusedError(111, "Connect call failed ('10.0.0.1', 443)")),
+     "Connection refused"),
+    (aiohttp.ClientConnectorDNSError(key(), socket.gaierror(-2, "Name or service not known")), "Name or service not known"),
+    (aiohttp.ClientConnectorCertificateError(key(), verification_failed()), "self-signed certificate"),
+    (ConnectionResetError(104, "Connection reset by peer"), "Connection reset by peer"),
+    (aiohttp.ServerDisconnectedError(), "ServerDisconnectedError")])
+def test_why_an_api_server_cannot_be_reached_is_said_in_words(error: Exception, words: str) -> None:
+    assert _why(error) == words

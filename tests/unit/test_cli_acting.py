@@ -88,7 +88,7 @@ def test_it_says_what_cannot_be_undone_and_what_it_takes_the_place_of() -> None:
     words = "\n".join(acting.approval_words(found, APPROVAL))
     assert "plan 0123456789abcdef, attempt" in words
     assert "Finalize is the point of no return: once it has begun, no step can be taken back" in words
-    assert "it waits also for Backups Wait BackupsMissing" in words
+    assert "it also waits for Backups Wait BackupsMissing" in words
     assert "it takes the place of bob's approval of plan 11111111" in words
     assert "does not wait for this approval now" not in words
     harmless = "\n".join(acting.approval_words(recorded(), Approval("Soak", "alice", "", "0123456789abcdef")))
@@ -133,8 +133,8 @@ def test_what_would_do_nothing_or_cannot_be_done_is_refused(found: Found, act: A
 
 
 @pytest.mark.parametrize(("found", "act", "words"), [
-    (recorded(), Act.PAUSE, "no step and no batch begins any more"),
-    (recorded(), Act.ROLLBACK, "these steps are taken back, the last one first: MoveBrokers, "),
+    (recorded(), Act.PAUSE, "no step and no batch begins"),
+    (recorded(), Act.ROLLBACK, "these steps are rolled back, the last one first: MoveBrokers, "),
     (recorded(rollback={"available": True, "estimatedSeconds": 200}), Act.ROLLBACK, "it takes about 3:20"),
     (recorded(), Act.ABANDON, "it stays half done, nodes by mode: 1 KRaft, 2 Migration, 3 MigrationController"),
     (recorded("cgmig"), Act.ABANDON, "a Deployment that is held rolls nothing out by itself"),

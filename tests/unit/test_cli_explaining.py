@@ -1,14 +1,16 @@
 """`switchover explain`, and the pure parts of doctor, logs and wait."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+import switchover
 from switchover.cli import doctor, operators, talking
-from switchover.cli.explaining import explain, reasons
+from switchover.cli.explaining import explain, gates, reasons
 from switchover.cli.main import app
 from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.schemas import paths, schemas
@@ -17,6 +19,7 @@ from switchover.outside.errors import Refused
 from switchover.reasons import REASONS
 from switchover.reasons.pages import explained
 
+ENGINE = Path(switchover.__file__).parent / "engine"
 RUNBOOKS = Path(__file__).parents[2] / "docs" / "runbooks"
 
 
@@ -33,10 +36,26 @@ def test_a_gate_is_explained_as_the_column_shows_it() -> None:
     assert "\n## " not in told
 
 
+@pytest.mark.parametrize("gate", ["Approval", "Replace/kafka-1", "Bake"])
+def test_what_the_walk_itself_waits_for_is_explained_as_the_summary_names_it(gate: str) -> None:
+    assert explain(gate).startswith(f"# {gate.partition('/')[0]}\n")
+
+
+def test_every_gate_that_the_walk_adds_has_its_section() -> None:
+    source = "".join((ENGINE / name).read_text() for name in ("plan.py", "rollout.py", "reconcile.py"))
+    added = set(re.findall(r'judge\.add\(f?"(\w+)', source)) | set(re.findall(r'Judgement\("(\w+)"', source))
+    assert added >= {"Approval", "Replace", "Lease", "Deletion"}
+    assert added <= gates().keys()
+
+
 @pytest.mark.parametrize(("what", "lines"), [
     ("kmig.spec.soakSeconds", ["kmig.spec.soakSeconds <integer>", "  default: 86400"]),
-    ("spec.holds", ["kmig.spec.holds <[]string>", "cgmig.spec.holds <[]string>"]),
-    ("cgmig.spec.protocol", ["cgmig.spec.protocol <object>", "  .to <string>  The protocol that the group ends with."]),
+    ("spec.holds", ["kmig.spec.holds <[]string>", "cgmig.spec.holds <[]string>", "  default: Finalize"]),
+    ("kmig.spec.desiredState", ["  default: Running"]),
+    ("kmig.status.summary", [
+        "  Where it stands and what it waits for, in one sentence: the message of Stalled while that is True, else of Ready."
+        " Its figures are as old as the status."]),
+    ("cgmig.spec.protocol", ["cgmig.spec.protocol <object>", "  .to <string>  The protocol that the group ends with"]),
     ("kmig.status.waitingFor.unblocks", ["kmig.status.waitingFor.unblocks <string>", "  What would open the gate."])])
 def test_a_field_is_explained_in_each_kind_that_has_it(what: str, lines: list[str]) -> None:
     told = explain(what).splitlines()
@@ -57,6 +76,7 @@ def test_help_is_short_or_long_and_shows_brackets() -> None:
     short, long = (runner.invoke(app, [option]) for option in ("-h", "--help"))
     assert short.output == long.output != ""
     assert "status" in long.output
+    assert "..." not in long.output.replace("[ARGS]...", ""), "what a command does is said whole, in a line of 80 columns"
     assert runner.invoke(app, ["--version"]).output == runner.invoke(app, ["version"]).output
     assert app.rich_markup_mode is None
 
@@ -72,7 +92,7 @@ def test_a_crd_that_lacks_a_field_is_older() -> None:
     del older["properties"]["spec"]["properties"]["soakSeconds"]
     line = doctor._crd("KafkaMigration", ours, {"KafkaMigration": older})
     assert line.good is False
-    assert "it lacks spec.soakSeconds; apply crds/" in line.words
+    assert "it lacks spec.soakSeconds; install this release's chart" in line.words
     assert doctor._crd("KafkaMigration", ours, {}).good is False
 
 

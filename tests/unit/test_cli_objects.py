@@ -1,13 +1,24 @@
 """Which object a NAME means, and where Kubernetes is."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from switchover.cli.kube import kubeconfig_of
-from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, Found, bare, chosen, in_file, kinds_of
+from switchover.cli.objects import (
+    CONSUMER_GROUP_MIGRATION,
+    KAFKA_MIGRATION,
+    Found,
+    bare,
+    chosen,
+    every,
+    in_file,
+    kinds_of,
+)
 from switchover.cli.place import Place
+from switchover.kubernetes.client.api_server import NotFound
 from switchover.outside.errors import Refused
 
 
@@ -67,6 +78,36 @@ def test_without_a_kubeconfig_it_is_refused(place: Place, words: str, tmp_path: 
         kubeconfig_of(place, {"HOME": str(tmp_path)})
 
 
+class Serving:
+    """An API server that serves our group in these versions, or not at all."""
+
+    address, namespace = "https://kubernetes", "demo"
+
+    def __init__(self, versions: Sequence[str]) -> None:
+        self._versions = versions
+
+    def resource_path(self, api_version: str, plural: str) -> str:
+        return f"/apis/{api_version}/{plural}"
+
+    async def items(self, _: str) -> list[dict[str, Any]]:
+        raise NotFound
+
+    async def get(self, _: str) -> dict[str, Any]:
+        if not self._versions:
+            raise NotFound
+        return {"versions": [{"version": each} for each in self._versions]}
+
+
+@pytest.mark.parametrize(("versions", "words"), [
+    ((), "Switchover's CRDs are not installed on https://kubernetes: install this release's chart, or kubectl apply "),
+    (("v1", "v1beta1"), "the CRDs on https://kubernetes are of another release: they serve v1, v1beta1, this program needs "
+                        "v1alpha1; install this release's chart, or kubectl apply ")])
+async def test_crds_that_are_missing_or_of_another_release_are_told_with_what_brings_them(
+        versions: Sequence[str], words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        await every(Serving(versions))  # type: ignore[arg-type]
+
+
 # --- manifests ----------------------------------------------------------------------------------------------------------
 
 KAFKA = "apiVersion: switchover.dev/v1alpha1\nkind: KafkaMigration\nmetadata: {name: kafka}\nspec: {}\n"
@@ -81,9 +122,10 @@ def test_the_migration_of_a_manifest_is_found_among_other_objects() -> None:
 
 
 @pytest.mark.parametrize(("text", "words"), [
-    ("", "the file must hold one KafkaMigration or ConsumerGroupMigration"), (SECRET, "must hold one"),
-    (f"{KAFKA}---\n{KAFKA}", "must hold one"), ("kind: KafkaMigration\nmetadata: [a]\n", "must hold one"),
-    ("a: [", "the file is no YAML"), ("\x00", "the file is no YAML")])
+    ("", "the file must hold one KafkaMigration or ConsumerGroupMigration, and holds none"), (SECRET, "must hold one"),
+    (f"{KAFKA}---\n{KAFKA}", "and holds 2"), ("kind: KafkaMigration\nmetadata: [a]\n", "the file's metadata is no object"),
+    ("a: [", r"the file is no YAML: expected the node content, but found '<stream end>' \(line 1, column 5\)"),
+    ("\x00", "the file is no YAML")])
 def test_what_holds_none_or_two_is_refused(text: str, words: str) -> None:
     with pytest.raises(Refused, match=words):
         in_file(text, "demo")

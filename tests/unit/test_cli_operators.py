@@ -11,7 +11,7 @@ from switchover.kubernetes.client.api_server import Forbidden
 
 NOW = 1_795_773_630.0                                       # 2026-11-27T10:00:30Z
 KAFKA = Found(KAFKA_MIGRATION, {"metadata": {"name": "kafka", "namespace": "shop", "uid": "u-1"}})
-NOTHING = "it is recorded, and nothing happens until one runs (switchover doctor)"
+NOTHING = "your request is recorded, and nothing happens until one runs (switchover doctor)"
 
 
 def pod(phase: str = "Running", waits: str = "") -> dict[str, Any]:
@@ -45,14 +45,14 @@ def test_no_operator_is_told_and_one_that_holds_the_lease_is_none_missing(pods: 
 
 def test_what_is_abandoned_without_an_operator_stays_until_one_lets_it_go() -> None:
     assert list(operators.absent(KAFKA, Act.ABANDON, [], [], NOW)) == [
-        "no operator is seen in namespace shop: it is recorded, and the object stays until one runs that lets it go "
-        "(switchover doctor)"]
+        "no operator is seen in namespace shop: your request is recorded, and the object stays until one runs that lets it"
+        " go (switchover doctor)"]
 
 
 @pytest.mark.parametrize(("release", "told"), [("0.1.0", ""), ("0.0.9", "release 0.0.9"), (None, "release unknown")])
 def test_another_release_is_told(release: str | None, told: str) -> None:
     words = list(operators.other_release([deployment(release)], "0.1.0"))
-    assert [line.partition(" and this program 0.1.0: it is recorded, ")[0] for line in words] == [
+    assert [line.partition(" and this program 0.1.0: your request is recorded, ")[0] for line in words] == [
         f"the operator is {told}"] * bool(told)
 
 

@@ -1,14 +1,18 @@
 """Nothing that others named does anything to a terminal."""
 
 import io
+import logging
 
 import pytest
 from rich.console import Console
 
 from switchover.api.kafka_migration import NodeMode as Mode
+from switchover.api.status import Severity
+from switchover.cli.export import Document
 from switchover.cli.terminal import clean
 from switchover.cli.tree import changes, tree
-from switchover.visible import printable
+from switchover.cluster.rehearsal.report import Finding, Report, Stage, as_markdown
+from switchover.visible import OneLine, printable
 
 EVIL = "\x1b[2J\x1b]0;title\x07 a\nb\r\u202egnp\u2066x\u200f\x9b31m\u2028"
 
@@ -40,3 +44,31 @@ def test_the_tree_and_the_lines_of_an_object_that_others_have_named_are_clean() 
     assert all(line.isprintable() for line in out.getvalue().splitlines())
     assert r"\u202egnp" in out.getvalue()
     assert all(line.isprintable() for line in changes(None, resource))
+
+
+def test_what_an_export_says_beside_its_objects_is_clean() -> None:
+    """Edits of nodes, for one, which whoever may write the Secret has written."""
+    text = str(Document(f"advertised.listeners={EVIL}", {"kind": "Service", "metadata": {"name": EVIL}}))
+    assert all(line.isprintable() for line in text.split("\n"))
+    assert text.startswith(r"# advertised.listeners=\x1b[2J")
+
+
+def test_a_rehearsal_s_report_for_a_ticket_is_clean_and_no_markup() -> None:
+    """Its znodes are named by whoever writes to ZooKeeper."""
+    evil = f"{EVIL}</td> | [a](http://b) <script>"
+    found = Finding(Stage.COPY, "MalformedNode", Severity.BLOCKER, evil, evil, evil)
+    text = as_markdown(Report("d", (found,)), evil)
+    assert all(line.isprintable() for line in text.split("\n"))
+    assert "<" not in text
+    assert text.splitlines()[-1].count(" | ") == 5, "a bar of theirs ends no cell"
+
+
+@pytest.mark.parametrize("arguments", [(), ("x",)])
+def test_a_log_that_is_text_has_a_line_for_each_message(arguments: tuple[str, ...]) -> None:
+    out = io.StringIO()
+    handler = logging.StreamHandler(out)
+    handler.addFilter(OneLine())
+    logger = logging.Logger("others")
+    logger.addHandler(handler)
+    logger.warning(f"{EVIL} %s" if arguments else f"{EVIL} 100%", *arguments)
+    assert out.getvalue() == f"{printable(EVIL)} {'x' if arguments else '100%'}\n"

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from demo.picture import picture
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.cli.tree import changes, clock, seconds, tree
+from switchover.api.status import NEVER_LOOKED_AT, UNSEEN
+from switchover.cli.tree import NOT_LOOKED_AT_AGAIN, changes, clock, seconds, tree
 
 NOW = "2026-11-21T20:02:00Z"
 
@@ -93,6 +94,34 @@ def test_a_fresh_resource_without_status_is_a_tree_too() -> None:
     text = rendered({"metadata": {"name": "kafka", "namespace": "demo"}})
     assert "Pending" in text
     assert "· Preflight" in text
+    assert "metadata unknown" in text
+    assert "rollback unknown" in text
+
+
+@pytest.mark.parametrize("phase", ["Stalled", "Succeeded", "RolledBack", "Terminating"])
+def test_what_no_step_shows_is_said_in_the_words_of_the_summary(phase: str) -> None:
+    """Of a spec that is refused, say, the steps show nothing at all."""
+    after = deepcopy(MOVING)
+    after["status"] |= {"phase": phase, "summary": "spec.brokers: must not be empty"}
+    assert "spec.brokers: must not be empty" in rendered(after).splitlines()[1]
+    assert f"phase {phase}: spec.brokers: must not be empty" in changes(MOVING, after)
+    after["status"]["phase"] = "Running"
+    assert "spec.brokers" not in rendered(after)
+
+
+def test_what_nobody_has_looked_at_says_so() -> None:
+    fresh = {"metadata": {"name": "kafka", "namespace": "demo"}, "status": dict(UNSEEN)}
+    assert NEVER_LOOKED_AT in rendered(fresh)
+    assert list(changes(None, fresh)) == [f"phase Pending: {NEVER_LOOKED_AT}"]
+
+
+def test_a_status_of_an_earlier_spec_says_so() -> None:
+    """What was asked for since, a pause say, does not show in it."""
+    after = deepcopy(MOVING)
+    after["metadata"]["generation"] = after["status"]["observedGeneration"] = 3
+    assert NOT_LOOKED_AT_AGAIN not in rendered(after)
+    after["metadata"]["generation"] = 4
+    assert NOT_LOOKED_AT_AGAIN in rendered(after)
 
 
 def test_the_end_leaves_no_current_step() -> None:
@@ -127,6 +156,17 @@ def test_the_first_reading_tells_where_it_stands() -> None:
     assert "phase Running" in lines
     assert "step Preflight done in 3 s" in lines
     assert "step MoveBrokers" in lines
+
+
+def test_what_many_gates_wait_for_is_said_once() -> None:
+    after = deepcopy(MOVING)
+    silent = {"verdict": "Unknown", "reason": "ZooKeeperUnknown", "message": "ZooKeeper at zk:2181 does not answer"}
+    after["status"]["waitingFor"] += [{**silent, "gate": f"G{number}"} for number in range(7)]
+    lines = list(changes(MOVING, after))
+    assert lines == [
+        "waits for G0, G1, G2, G3, G4 and 2 more Unknown ZooKeeperUnknown: ZooKeeper at zk:2181 does not answer"]
+    assert rendered(after).count("ZooKeeper at zk:2181 does not answer") == 1
+    assert "BrokerNotInSync kafka-1" in rendered(after)
 
 
 def test_the_end_of_the_way_back_is_told() -> None:

@@ -81,7 +81,7 @@ def test_a_void_approval_is_a_warning():
 def test_each_end_is_told_and_the_one_that_nobody_wished_is_a_warning():
     assert [(each.news, each.message) for each in calls("Finalize begun", PICTURES["HandOver"]())] == [
         (News.HELD, f"HandOver waits for an approval of plan {hashed_of(migration())}"),
-        (News.SUCCEEDED, "the cluster runs on KRaft")]
+        (News.SUCCEEDED, folded(PICTURES["HandOver"]()).summary)]
     wished = calls("MoveBrokers", taken_back(), migration(desiredState="RolledBack"), direction=BACKWARD)
     assert [(each.news, each.warning) for each in wished] == [(News.ROLLED_BACK, False)]
     by_itself = calls("MoveBrokers", taken_back("GroupLag"), direction=BACKWARD)

@@ -183,7 +183,8 @@ def test_one_sentence_says_where_it_is_and_what_it_waits_for(at, told):
 
 
 def test_where_nothing_is_waited_for_the_sentence_says_what_is_done():
-    assert sentence_of(Position(step="Move", entered=NOW), (), "Move begins") == "Move: Move begins"
+    assert sentence_of(Position(step="Move", entered=NOW), (), "Move begins") == "Move begins"
+    assert sentence_of(Position(step="Move", entered=NOW), (), "Begin done") == "Move: Begin done"
     assert sentence_of(Position(step="Move", entered=NOW), (), "") == "Move: under way"
 
 

@@ -15,7 +15,7 @@ from switchover.cluster.facts import Facts
 from switchover.cluster.on_record import records_of
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
-from switchover.cluster.status import metadata_state, next_status, zookeeper_is_unused
+from switchover.cluster.status import metadata_state, next_status, telling, zookeeper_is_unused
 from switchover.engine.approvals import plan_hash
 from switchover.engine.gate import Streak
 from switchover.engine.pace import Spent
@@ -279,9 +279,28 @@ def test_ready_reconciling_and_stalled_always_say_what_is_waited_for():
             assert status.waiting_for[0].message in words_of(status, ConditionType.RECONCILING)[1], name
 
 
-def test_the_message_at_a_hold_says_so():
-    assert words_of(folded(PICTURES["Finalize held"]()), ConditionType.RECONCILING) == (
-        "Finalize", "Finalize waits for Approval: Finalize waits for an approval (and 5 more in status.waitingFor)")
+def test_one_sentence_is_the_summary_and_the_message_of_the_conditions():
+    for name, _, status in everything():
+        told = ConditionType.STALLED if is_true(status, ConditionType.STALLED) else ConditionType.READY
+        assert status.summary == words_of(status, told)[1] != "", name
+        if is_true(status, ConditionType.RECONCILING):
+            assert words_of(status, ConditionType.RECONCILING)[1] == status.summary, name
+
+
+def test_the_sentence_at_a_hold_says_who_is_waited_for():
+    assert folded(PICTURES["Finalize held"]()).summary == (
+        "Finalize waits for Approval: nobody has approved Finalize yet (and 5 more in status.waitingFor)")
+
+
+def test_after_the_point_of_no_return_the_sentence_says_what_is_done_and_what_is_left():
+    assert folded(PICTURES["HandOver"]()).summary.startswith("the cluster runs on KRaft; HandOver waits for ")
+    assert folded(ended(PICTURES["ReleaseZooKeeper"]())).summary == "the cluster runs on KRaft"
+
+
+def test_a_figure_in_the_sentence_is_no_reason_to_write_the_status():
+    """`passes, and must go on passing (4 of 9 s)` would be written in every pass."""
+    status = folded(PICTURES["Finalize held"]())
+    assert telling(status) == telling(status.evolve(summary="another figure"))
 
 
 # --- the point of no return, approvals, findings ------------------------------------------------------------------------
@@ -518,7 +537,7 @@ def test_a_refused_spec_is_stalled_in_words_and_keeps_what_was_on_record():
     assert position_of(status, records_of(status), "Preflight", NOW) == position_of(kept, records_of(kept), "Preflight", NOW)
     stalled = find_condition(status.conditions, ConditionType.STALLED)
     assert stalled is not None
-    assert stalled.message == "spec.brokers: must not be empty"
+    assert stalled.message == status.summary == "spec.brokers: must not be empty"
     assert not is_true(status, ConditionType.READY)
     assert not is_true(status, ConditionType.RECONCILING)
 
@@ -528,8 +547,16 @@ def test_what_is_told_already_is_not_written_again():
     told = stopped_status(raw, DEFECT, "KeyError in a.py:1 (b)", NOW)
     again = {**raw, "status": told}
     assert stopped_status(again, DEFECT, "KeyError in a.py:1 (b)", NOW + 60) is None
+    of_an_earlier_release = {**raw, "status": {**told, "summary": "step 2 of 11"}}
+    assert stopped_status(of_an_earlier_release, DEFECT, "KeyError in a.py:1 (b)", NOW + 60) == told
     assert stopped_status(again, DEFECT, "KeyError in a.py:2 (b)", NOW + 60) is not None
     assert stopped_status({**again, "metadata": {"generation": 8}}, DEFECT, "KeyError in a.py:1 (b)", NOW) is not None
+
+
+def test_words_too_long_for_the_schema_are_cut_and_not_written_again():
+    told = stopped_status({"metadata": {"generation": 7}}, INVALID_SPEC, "a" * 5000, NOW)
+    assert len(told["summary"]) == 2048
+    assert stopped_status({"metadata": {"generation": 7}, "status": told}, INVALID_SPEC, "a" * 5000, NOW) is None
 
 
 @pytest.mark.parametrize("conditions", [None, "all well", [], [7, {"type": "Ready"}], {"type": "Stalled"}])

@@ -1,5 +1,8 @@
 """The operator put together: it watches what it serves, and nothing else."""
 
+import json
+import subprocess
+import sys
 from contextlib import nullcontext
 from typing import Any
 
@@ -77,3 +80,23 @@ async def test_it_watches_the_namespaces_that_it_serves(
     await operate(WATCH=watch)
     (only,) = watches
     assert {key: only[key] for key in ("namespaces", "clusterwide") if key in only} == asked
+
+
+LOGS = """
+import logging, sys
+from switchover.operator.run import log_as
+from switchover.operator.settings import read_settings
+log_as(read_settings({"POD_NAMESPACE": "kafka", "POD_NAME": "operator-0", "LOG_FORMAT": sys.argv[1]}))
+logging.getLogger("switchover.others").info("topic %s", "\\x1b[2J\\u202egnp\\nINFO forged")
+"""
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_what_others_have_named_is_one_line_of_either_log(form: str) -> None:
+    """A process of its own: the format is that of all loggers."""
+    told = subprocess.run([sys.executable, "-c", LOGS, form], capture_output=True, text=True, check=True).stderr
+    assert told.endswith("\n")
+    assert told[:-1].isprintable()
+    message = json.loads(told)["message"] if form == "json" else told[:-1]
+    assert message.endswith("topic \x1b[2J\u202egnp\nINFO forged" if form == "json" else
+                            r"topic \x1b[2J\u202egnp\nINFO forged")

@@ -36,6 +36,10 @@ class ConditionStatus(StrEnum):
     UNKNOWN = "Unknown"
 
 
+SENTENCE = Clipped(2048)
+"""A sentence for people."""
+
+
 class Condition(Model):
     """One condition, with the fields of Kubernetes' `metav1.Condition`."""
 
@@ -45,7 +49,7 @@ class Condition(Model):
     """True, False or Unknown."""
     reason: Annotated[str, Field(min_length=1), Clipped(128)]
     """CamelCase word: why."""
-    message: Annotated[str, Clipped(2048)] = ""
+    message: Annotated[str, SENTENCE] = ""
     """A sentence for people."""
     last_transition_time: Time
     """When `status` last changed."""

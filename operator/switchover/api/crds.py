@@ -21,7 +21,7 @@ from switchover.api.consumer_group_migration import (
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec, KafkaMigrationStatus
 from switchover.api.meta import CHANGEABLE, GROUP, VERSION, MigrationSpec
 from switchover.api.schema import Model, Rule, add_rules
-from switchover.api.status import MigrationStatus, Phase
+from switchover.api.status import UNSEEN, MigrationStatus
 
 Schema = dict[str, Any]
 
@@ -151,7 +151,7 @@ def object_schema(model: type[Model], spec: type[MigrationSpec], status: type[Mi
             "kind": {"type": "string"},
             "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 63}}},
             "spec": _json_schema(spec),
-            "status": {**status_schema, "default": {"observedGeneration": -1, "phase": Phase.PENDING.value}},
+            "status": {**status_schema, "default": dict(UNSEEN)},
         },
     }
     add_rules(schema, *frozen(spec))
@@ -176,6 +176,7 @@ _COLUMNS = [
     _column("Waiting-For", ".status.waitingForSummary"),
     _column("Rollback", ".status.rollback.available", "boolean"),
     _column("Age", ".metadata.creationTimestamp", "date"),
+    _column("Summary", ".status.summary", priority=1),
 ]
 
 
@@ -220,7 +221,7 @@ def definitions() -> list[Schema]:
             "KafkaMigration",
             "kmig",
             object_schema(KafkaMigration, KafkaMigrationSpec, KafkaMigrationStatus),
-            [*_COLUMNS[:-1], metadata, _COLUMNS[-1]],
+            [*_COLUMNS[:-2], metadata, *_COLUMNS[-2:]],
         ),
         definition(
             "ConsumerGroupMigration",

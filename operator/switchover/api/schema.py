@@ -152,13 +152,15 @@ class Clipped:
     limit: int
 
     def __get_pydantic_core_schema__(self, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        def clip(value: Any) -> Any:
-            return value[: self.limit - 1] + "…" if isinstance(value, str) and len(value) > self.limit else value
-
-        return core_schema.no_info_before_validator_function(clip, handler(source))
+        return core_schema.no_info_before_validator_function(
+            lambda value: self.cut(value) if isinstance(value, str) else value, handler(source))
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {**handler(core), "maxLength": self.limit}
+
+    def cut(self, text: str) -> str:
+        """As much of it as there is room for."""
+        return text if len(text) <= self.limit else f"{text[: self.limit - 1]}…"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
 """What the status of both resources shares. Commands live in the spec: nothing here is ever an order."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
-from switchover.api.conditions import Conditions
+from switchover.api.conditions import SENTENCE, Conditions
 from switchover.api.schema import Clipped, Model, Time, Told, Unique
 
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
@@ -259,6 +260,12 @@ class Finding(Model):
     """What to do about it."""
 
 
+NEVER_LOOKED_AT = "no operator has looked at it yet; `switchover doctor` says whether there is one"
+UNSEEN: Mapping[str, str | int] = {
+    "observedGeneration": -1, "phase": Phase.PENDING.value, "summary": NEVER_LOOKED_AT, "waitingForSummary": "an operator"}
+"""The status that an object has from the API server, until an operator writes one."""
+
+
 class MigrationStatus(Model):
     """What the statuses of both resources share."""
 
@@ -266,6 +273,9 @@ class MigrationStatus(Model):
     """The generation of the spec that this status speaks of."""
     phase: Annotated[Phase, Told(Phase.PENDING)] = Phase.PENDING
     """The migration in one word, for people; nothing is decided from it."""
+    summary: Annotated[str, SENTENCE] = ""
+    """Where it stands and what it waits for, in one sentence: the message of Stalled while that is True, else of Ready. Its
+    figures are as old as the status."""
     uid: Annotated[str, Clipped(128)] = ""
     """uid of the object that this status was written for: a copy of it under another one begins anew."""
     attempt: Annotated[int, Field(ge=1, le=1_000_000)] = 1

@@ -10,10 +10,11 @@ from switchover.api.meta import DesiredState
 from switchover.api.status import Phase
 from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.steps import step_record
-from switchover.cli.tree import clock, wait_words
+from switchover.cli.tree import clock, together, wait_words
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.intent import ABANDON, PREFLIGHT
 from switchover.outside.errors import Refused
+from switchover.visible import counted
 
 Operation = Mapping[str, Any]
 
@@ -69,14 +70,13 @@ def approval_words(found: Found, approval: Approval) -> Iterator[str]:
     for planned in (status.get("plan") or {}).get("steps", ()):
         if planned["name"] == approval.step and planned.get("estimatedSeconds"):
             takes = clock(planned.get("estimatedSeconds", 0))
-            yield f"it restarts {planned.get('restarts', 0)} pods and takes about {takes}"
+            yield f"it restarts {counted(planned.get('restarts', 0), 'pod')} and takes about {takes}"
     if step.irreversible:
         yield f"{approval.step} is the point of no return: once it has begun, no step can be taken back"
     if not waits_for(found, approval.step):
         yield f"it does not wait for this approval now: it stands at {_place(status.get('progress') or {})}"
-    for item in status.get("waitingFor", ()):
-        if item["gate"] != "Approval":
-            yield f"it waits also for {wait_words(item)}"
+    for item in together(each for each in status.get("waitingFor", ()) if each["gate"] != "Approval"):
+        yield f"it also waits for {wait_words(item)}"
     for given in (found.resource.get("spec") or {}).get("approvals", ()):
         if given["name"] == approval.step:
             yield f"it takes the place of {given['approver']}'s approval of plan {given['planHash']}"
@@ -131,8 +131,8 @@ def words(found: Found, act: Act) -> Iterator[str]:
     yield f"{act} {found.name} in namespace {found.resource['metadata']['namespace']}, which stands at {_place(progress)}"
     match act:
         case Act.PAUSE:
-            yield "no step and no batch begins any more; what must not be left half done ends first, gates are judged on"
-            yield f"nothing is taken back: what has moved stays moved until switchover resume {found.name}"
+            yield "no step and no batch begins; what must not stay half done is finished first; gates are still evaluated"
+            yield f"nothing is rolled back; to go on: switchover resume {found.name}"
         case Act.RESUME:
             yield from _resumed(found, step)
         case Act.ROLLBACK:
@@ -164,7 +164,8 @@ def _desired(found: Found) -> str:
 
 def _place(progress: Mapping[str, Any]) -> str:
     batch = progress.get("batchNodes") or ()
-    return f"{progress.get('step') or PREFLIGHT}{f', batch of {len(batch)} pods' if batch else ''}"
+    moving = f", batch of {counted(len(batch), 'pod')}" if batch else ""
+    return f"{progress.get('step') or PREFLIGHT}{moving}"
 
 
 def _resumed(found: Found, step: str) -> Iterator[str]:
@@ -173,30 +174,30 @@ def _resumed(found: Found, step: str) -> Iterator[str]:
         case DesiredState.ROLLED_BACK if found.status.get("phase") == Phase.ROLLED_BACK:
             yield f"attempt {found.status.get('attempt', 1) + 1} begins with Preflight; no approval is carried over"
         case DesiredState.ROLLED_BACK:
-            yield f"it turns forward at {step}; where the rollback must be finished first, it does, and a new attempt begins"
+            yield f"it turns forward again at {step}, or finishes the rollback first and begins a new attempt"
         case DesiredState.PLANNED:
-            yield "the migration begins: what was planned is done"
+            yield "the migration begins, as it was planned"
         case _:
             yield f"it goes on from {step}, as soon as its gates pass"
     if plan and step == PREFLIGHT:
-        yield f"in all {plan.get('restarts', 0)} restarts, about {clock(plan.get('estimatedSeconds', 0))}"
+        yield f"in all {counted(plan.get('restarts', 0), 'restart')}, about {clock(plan.get('estimatedSeconds', 0))}"
 
 
 def _taken_back(found: Found, step: str) -> Iterator[str]:
     names = list(found.plan().names)
     done = [name for name in names[1:names.index(step) + 1] if step_record(found.status, name)] if step in names else []
-    if done:
-        yield f"these steps are taken back, the last one first: {', '.join(reversed(done))}"
-    else:
-        yield "nothing was changed yet: there is nothing to take back"
+    if not done:
+        yield "nothing was changed yet, so there is nothing to roll back: the attempt ends"
+        return
+    yield f"these steps are rolled back, the last one first: {', '.join(reversed(done))}"
     takes = (found.status.get("rollback") or {}).get("estimatedSeconds")
     if takes is not None:
         yield f"it takes about {clock(takes)}, restarts included, and waits for no window"
-    yield "the direction may change again with switchover resume, but every approval is void after a rollback"
+    yield f"switchover resume {found.name} turns it forward again; once the rollback is finished, every approval is void"
 
 
 def _left(found: Found, step: str) -> Iterator[str]:
-    yield "the object is deleted, and let go at once: nothing is taken back, and nothing is changed any more"
+    yield "the object is deleted, and let go at once: nothing is rolled back, and nothing is changed any more"
     ended = bool((found.status.get("progress") or {}).get("completeTime"))
     if step == PREFLIGHT or ended:
         yield "it is not under way: nothing is left half done"
@@ -212,4 +213,4 @@ def _left(found: Found, step: str) -> Iterator[str]:
         yield "brokers keep their mode and the update strategy OnDelete; controllers and Secrets stay, unwatched"
     else:
         yield "a Deployment that is held rolls nothing out by itself, and autoscalers stay paused"
-    yield f"to take it back instead: switchover rollback {found.name}"
+    yield f"to roll it back instead: switchover rollback {found.name}"

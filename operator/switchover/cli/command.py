@@ -51,9 +51,11 @@ def refusals() -> Iterator[None]:
 
 
 def in_words(error: Exception) -> str:
-    """A refusal as a person is told of it, with whom to ask where a right is missing."""
-    from switchover.kubernetes.client.api_server import Forbidden
+    """A refusal as a person is told of it, with whom to ask where a right is missing, and what to look at in a silence."""
+    from switchover.kubernetes.client.api_server import Forbidden, Silent
 
+    if isinstance(error, Silent):
+        return f"{error}; does `kubectl cluster-info`, with the same context, reach it?"
     if not isinstance(error, Forbidden):
         return str(error)
     return (f"{error.told}. Whoever installed the chart binds its Roles to you (docs/security.md); "
@@ -92,21 +94,23 @@ def _steps(ctx: typer.Context, incomplete: str) -> list[str]:
 
 Name = Annotated[str, typer.Argument(metavar="NAME", autocompletion=_names,
                                      help="kmig/NAME, cgmig/NAME, or NAME alone where only one kind has it.")]
-ClusterName = Annotated[str, typer.Argument(metavar="NAME", autocompletion=_clusters, help="Of a KafkaMigration.")]
-Step = Annotated[str, typer.Argument(metavar="STEP", autocompletion=_steps, help="The step that may begin.")]
-Shown = Annotated[Output, typer.Option("--output", "-o", help="json and yaml: the object as the API server has it.")]
+ClusterName = Annotated[str, typer.Argument(metavar="NAME", autocompletion=_clusters, help="A KafkaMigration.")]
+Step = Annotated[str, typer.Argument(metavar="STEP", autocompletion=_steps, help="The step to approve.")]
+Shown = Annotated[Output, typer.Option("--output", "-o", help="json and yaml print the whole object.")]
+Looked = Annotated[Output, typer.Option("--output", "-o", help="json and yaml print every gate and finding.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
-BootstrapServer = Annotated[str, typer.Option(help="HOST:PORT of one or more brokers, with commas.")]
-CommandConfig = Annotated[Path | None, typer.Option(help="Client properties as for Kafka's tools; PEM as text.")]
-Groups = Annotated[list[str] | None, typer.Option("--group", help="A consumer group; may be repeated. Without it, all.")]
+BootstrapServer = Annotated[str, typer.Option(help="One or more brokers, HOST:PORT, separated by commas.")]
+CommandConfig = Annotated[Path | None, typer.Option(help="A file of client properties, as Kafka's own tools take it; "
+                                                           "certificates and keys as PEM text.")]
+Groups = Annotated[list[str] | None, typer.Option("--group", help="A consumer group; may be repeated. Default: all.")]
 
 _PLACE = {
     "namespace": Annotated[str, typer.Option("--namespace", "-n", autocompletion=_namespaces,
-                                             help="Without it that of the kubeconfig's context.")],
+                                             help="Default: that of the kubeconfig's context.")],
     "context": Annotated[str, typer.Option("--context", autocompletion=_contexts, help="The kubeconfig's context.")],
-    "kubeconfig": Annotated[str, typer.Option("--kubeconfig", help="Without it KUBECONFIG, or ~/.kube/config; in a pod "
-                                                                   "its service account.")],
+    "kubeconfig": Annotated[str, typer.Option("--kubeconfig", help="Default: KUBECONFIG, else ~/.kube/config, else, in "
+                                                                   "a pod, its service account.")],
 }
 
 

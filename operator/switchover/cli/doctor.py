@@ -9,7 +9,7 @@ from typing import Any
 
 from switchover.api.meta import API_VERSION, GROUP
 from switchover.cli.kube import connected
-from switchover.cli.objects import KINDS, every
+from switchover.cli.objects import APPLY_CRDS, KINDS, every
 from switchover.cli.operators import age, is_renewed, leases, operator_deployments, operator_pods, release, runs, state
 from switchover.cli.place import Place
 from switchover.cli.schemas import paths, schemas
@@ -81,12 +81,12 @@ async def _crds(server: ApiServer) -> list[Line]:
 
 def _crd(kind: str, ours: Mapping[str, Any], found: Mapping[str, Any]) -> Line:
     if kind not in found:
-        return Line(f"CRD {kind}", False, "is not there: kubectl apply --server-side --filename crds/")
+        return Line(f"CRD {kind}", False, f"is not there: {APPLY_CRDS}")
     wanted, there = ({*paths(schema)} for schema in (ours, found[kind]))
     missing = sorted(each for each in wanted - there if not each.startswith(("metadata", "apiVersion", "kind")))
     if missing:
         few = f"{', '.join(missing[:3])}{f' and {len(missing) - 3} more' if len(missing) > 3 else ''}"
-        return Line(f"CRD {kind}", False, f"is older than this program: it lacks {few}; apply crds/ of this release")
+        return Line(f"CRD {kind}", False, f"is older than this program: it lacks {few}; {APPLY_CRDS}")
     return Line(f"CRD {kind}", True, "has every field that this program knows")
 
 
@@ -103,7 +103,8 @@ async def _pods(server: ApiServer) -> list[Line]:
         looked_at = any(is_current(each.resource) for each in await every(server))
         return [_elsewhere(none, error.told, await leases(server), time.time(), looked_at=looked_at)]
     return [_pod(each) for each in pods] or [
-        Line("operator", False, f"{none}, nor one elsewhere that serves it: nothing moves without one")]
+        Line("operator", False, f"{none}, nor one elsewhere that serves it: nothing moves until the chart is installed "
+                                "here, or names this namespace in watch.namespaces")]
 
 
 def _elsewhere(none: str, unseen: str, held: Sequence[Mapping[str, Any]], now: float, *, looked_at: bool) -> Line:
@@ -146,14 +147,16 @@ def _lease(lease: Mapping[str, Any], now: float) -> Line:
     since = age(lease, now)
     words = f"{lease['metadata']['name']} of {(lease.get('spec') or {}).get('holderIdentity') or 'nobody'}"
     if not is_renewed(lease, now):
-        return Line("lease", False, f"{words} has not been renewed for {clock(since) if isfinite(since) else 'ever'}: its "
-                                    "operator does not run, or cannot write")
+        lately = f"not been renewed for {clock(since)}" if isfinite(since) else "never been renewed"
+        return Line("lease", False, f"{words} has {lately}: its operator does not run, or cannot write")
     return Line("lease", True, f"{words}, renewed {clock(max(0.0, since))} ago")
 
 
 async def _migrations(server: ApiServer) -> list[Line]:
     found = await every(server)
+    if not found:
+        return [Line("migrations", True, "none in this namespace")]
     unseen = [each.name for each in found if not is_current(each.resource)]
     if unseen:
-        return [Line("migrations", False, f"no operator has taken notice of the spec as it is now of {', '.join(unseen)}")]
-    return [Line("migrations", True, f"{len(found)}, and each status speaks of the spec as it is now")]
+        return [Line("migrations", False, f"no operator has looked at the present spec of {', '.join(unseen)}")]
+    return [Line("migrations", True, f"{len(found)}, each with a status of its present spec")]

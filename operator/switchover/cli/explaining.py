@@ -1,5 +1,6 @@
 """`switchover explain`: the runbook of a reason or gate, or what a field means, as the package has it; nobody is asked."""
 
+import json
 from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib.resources import files
@@ -21,7 +22,7 @@ def explain(what: str) -> str:
         return (RUNBOOKS / f"{what}.md").read_text(encoding="utf-8") if reason.prose else explained(reason)
     if what and (found := "\n".join(field(what))):
         return found
-    if (gate := gates().get(what)) is not None:
+    if (gate := gates().get(what.partition("/")[0])) is not None:         # Replace/kafka-1
         return gate
     near = [] if "." in what else get_close_matches(what, [*REASONS, *gates()], n=3)
     hint = f"did you mean {', '.join(near)}?" if near else "reasons stand in status.waitingFor, fields begin with spec."
@@ -64,14 +65,19 @@ def _type(schema: Schema) -> str:
 
 
 def _told(schema: Schema) -> Iterator[str]:
-    yield f"  {schema.get('description', '')}"
+    yield f"  {_described(schema)}"
     plain = schema.get("items", schema)
     if "enum" in plain:
         yield f"  one of: {', '.join(str(each) or 'none' for each in plain['enum'])}"
-    if "default" in schema:
-        yield f"  default: {schema['default']}"
+    if (default := schema.get("default")) is not None and not isinstance(default, dict):
+        yield f"  default: {', '.join(default) if isinstance(default, list) else json.dumps(default).strip(chr(34))}"
     bounds = [f"{word} {plain[key]}" for key, word in (("minimum", "at least"), ("maximum", "at most")) if key in plain]
     if bounds:
         yield f"  {', '.join(bounds)}"
     for name, inner in properties(schema).items():
-        yield f"  .{name} <{_type(inner)}>  {str(inner.get('description', '')).partition('. ')[0]}"
+        yield f"  .{name} <{_type(inner)}>  {_described(inner).partition('. ')[0].removesuffix('.')}".rstrip()
+
+
+def _described(schema: Schema) -> str:
+    """On one line, however it is wrapped in the source."""
+    return " ".join(str(schema.get("description", "")).split())

@@ -22,6 +22,7 @@ from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.ports import Migrations, Workloads
 from switchover.outside.clock import WallClock
 from switchover.outside.errors import Refused
+from switchover.visible import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Document:
         return f"{self.manifest['metadata']['name']}.{self.manifest['kind'].lower()}.yaml"
 
     def __str__(self) -> str:
-        words = "".join(f"# {line}\n" for line in self.comment.splitlines())
+        words = "".join(f"# {printable(line)}\n" for line in self.comment.split("\n"))
         if self.manifest is None:
             return words
         return words + yaml.dump(dict(self.manifest), Dumper=_Yaml, sort_keys=False, width=10_000)

@@ -33,7 +33,7 @@ def cells(found: Found, now: float) -> tuple[str, ...]:
     eta = progress.get("estimatedCompletionTime")
     return (
         found.name, status.get("phase") or "Pending", progress.get("step") or "-", progress.get("summary") or "-",
-        status.get("waitingForSummary") or ("-" if status else "an operator to look at it"),
+        status.get("waitingForSummary") or "-",
         f"in {clock(max(0.0, seconds(eta) - now))}" if eta else "-",
         {"True": "yes", "False": "no"}.get(condition(found.resource, "RollbackAvailable"), "-"),
         clock(max(0.0, now - seconds(found.resource["metadata"]["creationTimestamp"]))))

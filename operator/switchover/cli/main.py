@@ -17,9 +17,9 @@ from switchover.cli.command import (
     ClusterName,
     CommandConfig,
     Groups,
+    Looked,
     Name,
     Output,
-    Shown,
     give_up,
     of_cluster,
     print_lines,
@@ -30,6 +30,7 @@ from switchover.cli.place import Place
 from switchover.job_message import Job
 from switchover.kubernetes.launch import Launcher, Run
 from switchover.operator.settings import BadSettings, read_settings
+from switchover.visible import OneLine, printable
 
 if TYPE_CHECKING:
     from switchover.cli.plan import Look
@@ -54,7 +55,7 @@ def switchover(
 
 @app.command()
 def run() -> None:
-    """Run the operator in its namespace until it is told to stop; its settings come from the environment."""
+    """Run the operator until it is told to stop. Its settings come from the environment."""
     from switchover.operator.leadership import Deposed
     from switchover.operator.run import run_operator
     from switchover.outside.errors import Refused, Unreachable
@@ -73,20 +74,22 @@ def run() -> None:
 def plan(
     place: Place,
     name: Name = "",
-    file: Annotated[str, typer.Option("--file", "-f", help="Instead of NAME a manifest with one migration that need not "
-                                                           "exist yet; - for standard input.")] = "",
-    output: Shown = Output.TABLE,
+    file: Annotated[str, typer.Option("--file", "-f", help="Instead of NAME, a manifest with one migration, which need not "
+                                                           "exist yet; - reads standard input.")] = "",
+    output: Looked = Output.TABLE,
 ) -> None:
-    """Say what the operator sees of a migration now, what its gates say and what it would do next. Nothing is written.
+    """Show what the operator sees and would do now.
 
-    It must reach Kafka and ZooKeeper by the names in the spec. Of a manifest it looks with your own rights.
+    That is gates, findings with their cures, restarts, and what they change. Nothing is written.
+
+    Kafka and ZooKeeper must be reachable by the names in the spec. A manifest is looked at with your own rights.
 
     Exit code: 0 nothing is against it; 1 a blocker, or a gate that fails; 2 refused; 3 a warning, or something unseen.
     """
     from switchover.cli import plan as planning
 
     if bool(name) == bool(file):
-        give_up("plan wants the NAME of a migration, or a manifest with --file")
+        give_up("plan needs either the NAME of a migration, or --file with a manifest")
     look = asyncio.run(planning.look_at_file(place, _text_of(file)) if file else planning.look_from_here(place, name))
     _show_look(look, planning.words(look), output)
 
@@ -95,12 +98,14 @@ def plan(
 @of_cluster
 def preflight(
     place: Place,
-    file: Annotated[str, typer.Option("--file", "-f", help="A manifest with one migration; - for standard input.")],
-    output: Shown = Output.TABLE,
+    file: Annotated[str, typer.Option("--file", "-f", help="A manifest with one migration; - reads standard input.")],
+    output: Looked = Output.TABLE,
 ) -> None:
-    """Look whether a migration could begin, before anything is installed, with your own rights. Nothing is written.
+    """Check whether a migration could begin. Nothing is written.
 
-    It must reach Kafka and ZooKeeper by the names in the manifest.
+    It works before anything is installed, with your own rights.
+
+    Kafka and ZooKeeper must be reachable by the names in the manifest.
 
     Exit code: 0 nothing is against it; 1 a blocker; 2 refused; 3 a warning, or something unseen.
     """
@@ -125,13 +130,15 @@ def _show_look(look: "Look[Any]", lines: Iterable[str], output: Output) -> NoRet
 @of_cluster
 def rehearse(
     place: Place,
-    file: Annotated[str, typer.Option("--file", "-f", help="A KafkaMigration's manifest; - for standard input.")],
+    file: Annotated[str, typer.Option("--file", "-f", help="The manifest of a KafkaMigration; - reads standard input.")],
     release: Annotated[str, typer.Option(help="The brokers' inter.broker.protocol.version, 3.6 to 3.9.")] = "3.9",
     output: Annotated[Path | None, typer.Option(help="The report for a change ticket, as .json or .md.")] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the Job for an hour, to look at.")] = False,
-    image: Annotated[str, typer.Option(envvar="IMAGE", help="The operator's image, which the replica's pod needs.")] = "",
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the Job for an hour, to look at it.")] = False,
+    image: Annotated[str, typer.Option(envvar="IMAGE", help="The operator's image, which runs in the replica's pod.")] = "",
 ) -> None:
-    """Rehearse a migration on a throwaway replica of the cluster's metadata; the cluster is not changed.
+    """Rehearse a migration on a replica of the cluster's metadata.
+
+    The replica is thrown away afterwards. The cluster is not changed.
 
     Exit code: 0 it would go through; 1 it would not; 2 it could not be rehearsed.
     """
@@ -164,10 +171,11 @@ class Secrets(StrEnum):
 def export(
     place: Place,
     name: ClusterName,
-    output: Annotated[Path | None, typer.Option(help="Write a file for each object into this directory.")] = None,
-    secrets: Annotated[Secrets, typer.Option(help="The files of the nodes may hold passwords.")] = Secrets.OMIT,
+    output: Annotated[Path | None, typer.Option(help="Write one file for each object into this directory.")] = None,
+    secrets: Annotated[Secrets, typer.Option(help="The Secrets of the nodes' edits, which may hold passwords.")]
+    = Secrets.OMIT,
 ) -> None:
-    """Print, as YAML, what belongs into Git once a KafkaMigration is finalized; the cluster is not changed."""
+    """Print what belongs in Git after Finalize, as YAML. Nothing is changed."""
     from switchover.cli.export import as_stream, export_from_here, into_directory
 
     documents = asyncio.run(export_from_here(place, name, secrets is Secrets.INCLUDE))
@@ -203,20 +211,22 @@ def lag(
     bootstrap_server: BootstrapServer,
     command_config: CommandConfig = None,
     group: Groups = None,
-    topic: Annotated[list[str] | None, typer.Option(help="Only this topic; may be repeated. Without it, all.")] = None,
+    topic: Annotated[list[str] | None, typer.Option(help="Only this topic; may be repeated. Default: all.")] = None,
     isolation: Annotated[Isolation, typer.Option(help="How the groups read: their isolation.level.")]
     = Isolation.READ_UNCOMMITTED,
     every: Annotated[float, typer.Option(help="Seconds between two samples.", min=1, max=75)] = 15,
     samples: Annotated[int, typer.Option(help="Samples that a verdict needs at least.", min=2)] = 8,
     span: Annotated[float, typer.Option(help="Seconds that they must span at least.", min=1)] = 120,
-    once: Annotated[bool, typer.Option("--once", help="One sample: tells what it proves, and what needs time.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on after the first verdict, until interrupted.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Take one sample: says what it proves, and what needs time.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on after the first verdict until interrupted.")] = False,
     output: Annotated[LagOutput, typer.Option("--output", "-o", help="json: a document for each verdict.")]
     = LagOutput.TABLE,
 ) -> None:
-    """Judge whether consumer groups keep up: lag in records and in time, with words for what is wrong. Read only.
+    """Judge whether consumer groups keep up. Read only.
 
-    One sample proves little, so it samples for two minutes before it says anything; --once tells that little.
+    It tells lag in records and in time, with words for what is wrong.
+
+    One sample proves little, so it samples for two minutes before it says anything.
 
     Exit code: 0 every group passes; 1 one fails; 2 bad options, or Kafka cannot be reached or refuses;
     3 hold or inconclusive. After Ctrl-C that of the last verdict, 3 when there was none.
@@ -245,9 +255,11 @@ def groups(
     output: Annotated[Output, typer.Option("--output", "-o", help="json and yaml: with every finding and its cure.")]
     = Output.TABLE,
 ) -> None:
-    """List all groups of a cluster: type, state, members, strategy, and what stands in the way of their move. Read only.
+    """List all groups of a cluster, and whether they can move.
 
-    Without --group it needs Describe on the Cluster: nobody tells how many groups are hidden from our user.
+    Of each it tells type, state, members, strategy, and what stands in the way of its move. Read only.
+
+    Without --group it needs Describe on the Cluster: brokers leave out what a user may not see, and do not say so.
 
     Exit code: 0 all was seen; 2 Kafka cannot be reached, or refuses; 3 something could not be seen.
     """
@@ -277,9 +289,10 @@ def consume(
     blacklist: Annotated[str, typer.Option(help="Every topic whose whole name does not match.")] = "",
     streams: Annotated[int, typer.Option(help="Streams for each topic, as the old consumer counts them.")] = 1,
 ) -> None:
-    """Consume as a migration-enabled member of a group (KIP-125), to try it out; records go to standard output.
+    """Consume as a migration-enabled member of a group (KIP-125).
 
-    It takes partitions of the group from its other members and commits. SIGTERM and Ctrl-C close it in order.
+    It is for trying out: records go to standard output. It takes partitions of the group from its other members, and
+    commits. SIGTERM and Ctrl-C close it in order.
     """
     import logging
 
@@ -289,11 +302,13 @@ def consume(
     from switchover.consumer.migration_consumer import Unreachable as NoAnswer
 
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(OneLine())
     logging.getLogger("kazoo").setLevel(logging.ERROR)
     try:
         for line, is_record in consumed(configuration(config, property_ or ()),
                                         Wanted(topic or (), whitelist, blacklist, streams)):
-            typer.echo(line, err=not is_record)
+            typer.echo(printable(line), err=not is_record)
     except (BadConfiguration, ForeignMembers, NoAnswer) as error:
         give_up(str(error))
 
@@ -303,7 +318,9 @@ def pipeline(
     job: Annotated[Job, typer.Argument(help="Which job.")],
     config: Annotated[Path, typer.Option(help="The jobs' configuration, a YAML file.")],
 ) -> None:
-    """Run one job of the data pipeline on Spark, here, where Java 17 is.
+    """Run one job of the data pipeline on Spark, on this machine.
+
+    It needs Java 17.
 
     Exit code: 0 it came to its end, whatever its verdict; 2 it could not.
     """
@@ -331,9 +348,11 @@ def launch(
     service_account: Annotated[str, typer.Option(help="The pod's; for SparkOnKubernetes one that may create pods.")] = "",
     executors: Annotated[int, typer.Option(help="With SparkOnKubernetes: how many, of 2 GiB and one task.", min=1)] = 2,
 ) -> None:
-    """Print the manifest that runs a job of the pipeline in Kubernetes, for kubectl apply or Git.
+    """Print the manifest that runs a pipeline job in Kubernetes.
 
-    Nobody is contacted, but for SparkApplication: the API server tells which of both operators it has.
+    It is for kubectl apply or Git.
+
+    Works offline, except with SparkApplication: the API server is asked which of the two operators it has.
     """
     from switchover.cli.launch import NotUsable, manifest
 
@@ -358,5 +377,7 @@ def _line(line: str) -> None:
 def _text_of(file: str) -> str:
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        give_up(f"{file}: {error}")
+    except OSError as error:
+        give_up(f"{file} cannot be read: {error.strerror}")
+    except UnicodeDecodeError:
+        give_up(f"{file} is no text")

@@ -16,6 +16,9 @@ from switchover.kubernetes.client.api_server import ApiServer, NotFound
 from switchover.kubernetes.ports import Migrations
 from switchover.outside.errors import Refused
 
+APPLY_CRDS = "install this release's chart, or kubectl apply --server-side --filename crds/"
+"""What brings the CRDs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -108,14 +111,23 @@ def in_file(text: str, namespace: str, kinds: Sequence[Kind] = KINDS) -> Found:
     try:
         documents = [each for each in yaml.safe_load_all(text) if isinstance(each, dict)]
     except (yaml.YAMLError, RecursionError) as error:
-        raise Refused(f"the file is no YAML: {error}") from None
+        raise Refused(f"the file is no YAML: {_where(error)}") from None
     fitting = [(kind, each) for each in documents for kind in kinds if each.get("kind") == kind.name]
-    if len(fitting) != 1 or not isinstance(fitting[0][1].get("metadata") or {}, dict):
-        raise Refused(f"the file must hold one {names}")
+    if len(fitting) != 1:
+        raise Refused(f"the file must hold one {names}, and holds {len(fitting) or 'none'}")
+    if not isinstance(fitting[0][1].get("metadata") or {}, dict):
+        raise Refused("the file's metadata is no object: it must be such as {name: kafka}")
     [(kind, found)] = fitting
     metadata = {"namespace": namespace, "uid": NOT_APPLIED, "resourceVersion": "", "generation": 1,
                 **(found.get("metadata") or {})}
     return Found(kind, {**found, "metadata": metadata, "status": {}})
+
+
+def _where(error: Exception) -> str:
+    """What is wrong in a file, and at which line of it."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        return f"{error.problem} (line {error.problem_mark.line + 1}, column {error.problem_mark.column + 1})"
+    return " ".join(str(error).split())
 
 
 async def every(server: ApiServer, kinds: Sequence[Kind] = KINDS, *, everywhere: bool = False) -> list[Found]:
@@ -154,13 +166,13 @@ async def _items(server: ApiServer, kind: Kind, everywhere: bool) -> list[dict[s
 
 
 async def _not_served(server: ApiServer) -> str:
-    cure = "kubectl apply --server-side --filename crds/ (of this release) brings it"
     try:
         group = await server.get(f"/apis/{GROUP}")
     except NotFound:
-        return f"Switchover's CRDs are not installed on {server.address}: {cure}"
+        return f"Switchover's CRDs are not installed on {server.address}: {APPLY_CRDS}"
     served = ", ".join(sorted(str(each.get("version")) for each in group.get("versions", ())))
-    return f"the CRDs on {server.address} are of another release: they serve {served}, this program needs {VERSION}; {cure}"
+    return (f"the CRDs on {server.address} are of another release: they serve {served}, this program needs {VERSION}; "
+            f"{APPLY_CRDS}")
 
 
 async def read_migration(name: str, migrations: Migrations) -> KafkaMigration:

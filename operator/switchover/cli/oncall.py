@@ -20,10 +20,10 @@ from switchover.cli.place import Place
 @of_cluster
 def list_(
     place: Place,
-    everywhere: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces.")] = False,
+    everywhere: Annotated[bool, typer.Option("--all-namespaces", "-A", help="In all namespaces.")] = False,
     output: Shown = Output.TABLE,
 ) -> None:
-    """List the migrations of both kinds."""
+    """List migrations of both kinds."""
     from switchover.cli import listing
     from switchover.cli.kube import connected
     from switchover.cli.objects import every
@@ -47,25 +47,28 @@ def list_(
 def status(
     place: Place,
     name: Name,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Until interrupted; without a terminal a line for each "
-                                                              "change.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Follow it until interrupted; without a terminal, one "
+                                                              "line for each change.")] = False,
     output: Shown = Output.TABLE,
 ) -> None:
-    """Show where a migration stands: its steps, the batch under way, its nodes or slots, and what it waits for."""
-    from rich.console import Console
+    """Show where a migration stands and what it waits for.
 
+    That is its steps, the batch under way, its nodes or slots with their modes, and each gate with what unblocks it.
+    """
     from switchover.cli import listing, watching
+    from switchover.cli.terminal import console as on_screen
+    from switchover.cli.tree import tree
 
-    console = Console()
+    console = on_screen()
     try:
         if output is not Output.TABLE:
             if watch:
-                give_up("--watch goes with the table alone")
+                give_up(f"--watch shows the table alone: leave out --output {output}")
             typer.echo(listing.document(listing.manifest(asyncio.run(watching.read(place, name))), output), nl=False)
         elif watch:
             asyncio.run(watching.watch(place, name, console))
         else:
-            watching.drawn(asyncio.run(watching.read(place, name)), console)
+            console.print(tree(asyncio.run(watching.read(place, name)).resource, time.time()))
     except KeyboardInterrupt:
         raise typer.Exit(0) from None
 
@@ -78,23 +81,24 @@ def wait(
     goal: Annotated[str, typer.Option("--for", help="Succeeded, Hold (an approval is due) or RolledBack.")] = "Succeeded",
     timeout: Annotated[str, typer.Option(help="Such as 90s, 15m, 2h or 1d.")] = "1h",
 ) -> None:
-    """Wait until a migration has come somewhere, with a line for each change.
+    """Wait until a migration succeeds, is held, or is rolled back.
 
-    Exit code: 0 it is there; 1 it has ended elsewhere, or is gone; 2 refused; 3 the time is over.
+    Held: an approval is due. A line is printed for each change.
+
+    Exit code: 0 it is there; 1 it has ended otherwise, or is gone; 2 refused; 3 timed out.
     """
-    from rich.console import Console
-
-    from switchover.cli.watching import Goal, duration, say_on
+    from switchover.cli.terminal import console
+    from switchover.cli.watching import Goal, say_on
     from switchover.cli.watching import wait as waited
 
     if goal not in tuple(Goal):
         give_up(f"--for {goal} is none of {', '.join(Goal)}")
     try:
-        end = asyncio.run(waited(place, name, Goal(goal), duration(timeout), say_on(Console())))
+        end, why = asyncio.run(waited(place, name, Goal(goal), timeout, say_on(console())))
     except KeyboardInterrupt:
         raise typer.Exit(3) from None
-    if end.code:
-        give_up(f"{name}: {goal} was {end}{f' after {timeout}' if end.code == 3 else ''}", end.code)
+    if end:
+        give_up(why, end)
 
 
 @app.command()
@@ -103,13 +107,13 @@ def approve(
     place: Place,
     name: Name,
     step: Step,
-    reason: Annotated[str, typer.Option(help="Why, for example a change ticket.")] = "",
-    approver: Annotated[str, typer.Option(help="Without it the name by which the API server knows you.")] = "",
-    field_manager: Annotated[str, typer.Option(help="In whose name it is written; flux-client-side-apply where Flux owns "
-                                                    "the object.")] = "switchover-cli",
+    reason: Annotated[str, typer.Option(help="Why: a change ticket, for example.")] = "",
+    approver: Annotated[str, typer.Option(help="Default: the name by which the API server knows you.")] = "",
+    field_manager: Annotated[str, typer.Option(help="The field manager that writes it: flux-client-side-apply where Flux "
+                                                    "owns the object.")] = "switchover-cli",
     yes: Yes = False,
 ) -> None:
-    """Let a step begin that waits for an approval. Other approvals stay."""
+    """Approve a step: it begins once its gates pass. Earlier approvals stay."""
     from switchover.cli.writing import approve as approved
 
     print_lines([asyncio.run(approved(place, name, step, reason, approver, field_manager, _confirmation(yes)))])
@@ -118,38 +122,38 @@ def approve(
 @app.command()
 @of_cluster
 def pause(place: Place, name: Name, yes: Yes = False) -> None:
-    """Let no step and no batch begin any more; nothing is taken back, and gates are judged on."""
+    """Hold a migration: no step and no batch begins. Nothing is rolled back, and gates are still evaluated."""
     _act(place, name, "pause", yes)
 
 
 @app.command()
 @of_cluster
 def resume(place: Place, name: Name, yes: Yes = False) -> None:
-    """Go on after a pause, begin what was planned, or begin anew after a rollback."""
+    """Go on after a pause, begin what was planned, or start over."""
     _act(place, name, "resume", yes)
 
 
 @app.command()
 @of_cluster
 def rollback(place: Place, name: Name, yes: Yes = False) -> None:
-    """Take every step back, the last one first, as long as the point of no return is not passed."""
+    """Roll every step back, the last one first. Possible until the point of no return."""
     _act(place, name, "rollback", yes)
 
 
 @app.command()
 @of_cluster
 def abandon(place: Place, name: Name, yes: Yes = False) -> None:
-    """Delete a migration and leave everything as it is, half done: nothing is taken back."""
+    """Delete a migration and leave everything as it is, half done. Nothing is rolled back."""
     _act(place, name, "abandon", yes)
 
 
 @app.command()
 @of_cluster
 def events(place: Place, name: Name) -> None:
-    """Print the Events of a migration, the oldest first."""
+    """Print the Events of a migration, oldest first."""
     from switchover.cli import talking
 
-    print_lines(asyncio.run(talking.events(place, name)) or ["no Events: the API server keeps them for an hour"])
+    print_lines(asyncio.run(talking.events(place, name)) or ["no Events: the API server keeps them for an hour by default"])
 
 
 @app.command()
@@ -158,13 +162,14 @@ def logs(
     place: Place,
     name: Name,
     since: Annotated[str, typer.Option(help="Such as 15m, 2h or 1d.")] = "1h",
-    tail: Annotated[int, typer.Option(help="Lines of the operator's log that are looked through at most.", min=1)] = 100_000,
+    tail: Annotated[int, typer.Option(help="Search only the last so many lines of the operator's log.", min=1)] = 100_000,
 ) -> None:
-    """Print what the operator has logged of a migration."""
+    """Print what the operator logged about a migration."""
     from switchover.cli import talking
     from switchover.cli.watching import duration
 
-    print_lines(asyncio.run(talking.logs(place, name, duration(since), tail)) or [f"nothing in the last {since}"])
+    print_lines(asyncio.run(talking.logs(place, name, duration(since), tail)) or [
+        f"the operator has logged nothing about {name} in the last {since}"])
 
 
 @app.command()
@@ -173,12 +178,11 @@ def story(
     place: Place,
     name: Name,
     since: Annotated[str, typer.Option(help="Such as 15m, 2h or 1d.")] = "1d",
-    tail: Annotated[int, typer.Option(help="Lines of the operator's log that are looked through at most.", min=1)] = 100_000,
+    tail: Annotated[int, typer.Option(help="Search only the last so many lines of the operator's log.", min=1)] = 100_000,
 ) -> None:
-    """Print what the operator saw of a migration, how its gates answered and what it did, pass after pass, as far as that
-    changed.
+    """Print what the operator saw, judged and did, pass after pass.
 
-    It is read from the log of the operator's pod, which tells it at log level INFO.
+    It tells what changed from one pass to the next, and is read from the log of the operator's pod (log level INFO).
     """
     from switchover.cli import talking
     from switchover.cli.watching import duration
@@ -192,7 +196,10 @@ def explain(
     what: Annotated[str, typer.Argument(metavar="REASON|GATE|FIELD", autocompletion=lambda incomplete: _reasons(incomplete),
                                         help="Such as AwaitingApproval, AllInSync or kmig.spec.soakSeconds.")],
 ) -> None:
-    """Print the runbook of a reason or gate, or what a field of the resources means. Nobody is contacted."""
+    """Explain a reason, a gate, or a field of the resources.
+
+    Prints the runbook of a reason or gate, or what the field means. Works offline.
+    """
     from switchover.cli.explaining import explain as explained
 
     with refusals():
@@ -212,11 +219,13 @@ class ReportForm(StrEnum):
 def report(
     place: Place,
     name: Name,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; without it standard output.")] = None,
-    form: Annotated[ReportForm | None, typer.Option("--format", help="Without it what the file's name ends with, else "
-                                                                     "html.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file. Default: standard output.")] = None,
+    form: Annotated[ReportForm | None, typer.Option("--format", help="Default: as the file's name ends, else html.")] = None,
 ) -> None:
-    """Write what a migration has done so far, or in all, as one file for a change ticket: timeline, approvals, evidence."""
+    """Write a report for a change ticket, at any time.
+
+    It has the timeline, approvals, evidence, findings and figures.
+    """
     from switchover.cli import plots, reporting
 
     wanted = reporting.form_of(form or "", output)
@@ -234,12 +243,13 @@ def report(
 @of_cluster
 def dashboard(
     place: Place,
-    everywhere: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces.")] = False,
-    port: Annotated[int, typer.Option(help="On 127.0.0.1; 0 is one that is free.", min=0, max=65535)] = 0,
+    everywhere: Annotated[bool, typer.Option("--all-namespaces", "-A", help="In all namespaces.")] = False,
+    port: Annotated[int, typer.Option(help="On 127.0.0.1; 0 picks a free one.", min=0, max=65535)] = 0,
 ) -> None:
-    """Show the migrations of both kinds, and the report of each, in the browser on this machine: live, and read only.
+    """Show all migrations and their reports in a browser, live.
 
-    It prints its address, and serves with your rights until interrupted. Whoever can reach this machine's loopback reads it.
+    It is read only. It prints its address and serves until interrupted, with your rights: whoever reaches this machine's
+    loopback can read it.
     """
     from switchover.cli.dashboard import serve
     from switchover.cli.plots import must_draw
@@ -254,9 +264,11 @@ def dashboard(
 @app.command()
 @of_cluster
 def doctor(place: Place) -> None:
-    """Look whether all is there: the CRDs, the operator and its release, your rights, the Leases.
+    """Check the installation and your rights.
 
-    Exit code: 0 nothing is wrong; 1 something is; 2 the API server could not be asked.
+    It looks at the CRDs, the operator and its release, your rights, Leases, and whether an operator looks at each migration.
+
+    Exit code: 0 nothing is wrong; 1 something is; 2 the API server cannot be asked.
     """
     from switchover.cli import doctor as doctors
 
@@ -278,7 +290,7 @@ def _confirmation(yes: bool) -> Callable[[Iterable[str]], None]:
         if yes:
             return
         if not sys.stdin.isatty():
-            give_up("nobody can be asked here, nothing was done: say --yes")
+            give_up("nothing was done: standard input is no terminal, so nobody can be asked; add --yes")
         with _interruptible():
             wanted = typer.confirm("Do it?")
         if not wanted:

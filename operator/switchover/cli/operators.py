@@ -85,7 +85,7 @@ def absent(found: Found, act: Act | None, pods: Sequence[Resource], held: Sequen
     seen = (f"the operator's pod {pods[0]['metadata']['name']} is {state(pods[0])}" if pods else
             f"no operator is seen in namespace {found.resource['metadata']['namespace']}")
     then = "the object stays until one runs that lets it go" if act is Act.ABANDON else "nothing happens until one runs"
-    yield f"{seen}: it is recorded, and {then} (switchover doctor)"
+    yield f"{seen}: your request is recorded, and {then} (switchover doctor)"
 
 
 def at_work(found: Found, held: Sequence[Resource], now: float) -> bool:
@@ -99,8 +99,8 @@ def other_release(deployments: Sequence[Resource], own: str) -> Iterator[str]:
     """That the operator is not of this program's release."""
     for each in deployments:
         if release(each) != own:
-            yield (f"the operator is release {release(each)} and this program {own}: it is recorded, and what the operator "
-                   "does with it may differ from what is said here; take the same release")
+            yield (f"the operator is release {release(each)} and this program {own}: your request is recorded, and what the "
+                   "operator does with it may differ from what is said here; take the same release")
 
 
 def release(deployment: Resource) -> str:

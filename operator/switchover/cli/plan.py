@@ -40,7 +40,7 @@ from switchover.operator.connections import Connections, GroupConnections
 from switchover.outside.clock import Clock, WallClock
 from switchover.outside.errors import Refused
 from switchover.outside.observed import Known
-from switchover.visible import shown
+from switchover.visible import counted, shown
 
 SECOND_LOOK = 1.0
 """Seconds after which dual write has written `/migration` twice: whether it is alive shows in a second look alone."""
@@ -151,13 +151,14 @@ def words(look: Look[Any]) -> Iterator[str]:
     for name, record in sorted(at.nodes.items()):
         yield f"node {record.node_id} {name}: assigned {record.assigned}"
     left = _left(look.picture)
-    yield f"left: {_duration(left)}" if left is not None else "left: nobody can tell"
+    yield f"remaining: {_duration(left) if left is not None else 'unknown'}"
     if look.plan.can_go_back(at):
-        yield f"back from here: {_duration(_back(look.picture))}"
+        yield f"rollback from here: {_duration(_back(look.picture))}"
     for name, judgement in look.begun.judged.items():
         verdict = judgement.verdict
         subject = f" [{verdict.subject}]" if verdict.subject else ""
-        yield f"gate {name}: {verdict.outcome} {verdict.reason}{subject} {verdict.message}".rstrip()
+        why = "" if verdict.outcome is Outcome.PASS else f" {verdict.reason}"
+        yield f"gate {name}: {verdict.outcome}{why}{subject} {verdict.message}".rstrip()
         if verdict.unblocks:
             yield f"     unblocks: {verdict.unblocks}"
     if any(judgement.verdict.outcome is Outcome.UNKNOWN for judgement in look.begun.judged.values()):
@@ -181,7 +182,7 @@ def preflight(look: Look[Any]) -> Iterator[str]:
         yield _from_inside(look, "--stdin ", "preflight", "--file - < MANIFEST")
     yield from _preview(look)
     counts = Counter(str(finding.severity) for finding in look.findings)
-    yield ", ".join(f"{counts[severity]} of severity {severity}" for severity in Severity) + f", {len(unseen)} unseen"
+    yield ", ".join((*(counted(counts[severity], severity) for severity in Severity), f"{len(unseen)} unseen"))
 
 
 def _from_inside(look: Look[Any], how: str, command: str, arguments: str) -> str:
@@ -249,9 +250,9 @@ def _previewed_group(picture: GroupPicture) -> Iterator[str]:
     found = group_preview.preview(picture)
     if found is None:
         return
-    yield f"plan: {found.replaced} pods replaced, {_duration(found.seconds)}"
+    yield f"plan: {counted(found.replaced, 'pod')} replaced, {_duration(found.seconds)}"
     for each in found.workloads:
-        yield f"  {each.name}: {each.pods} pods, each replaced {each.replaced_each} times"
+        yield f"  {each.name}: {counted(each.pods, 'pod')}, each replaced {counted(each.replaced_each, 'time')}"
         for template, changed in each.changes.items():
             yield f"{template} of {each.name}:"
             yield from (f"  {line}" for line in changed)
@@ -262,14 +263,14 @@ def _previewed(picture: Picture) -> Iterator[str]:
     found = preview(picture)
     if found is None:
         return
-    yield f"plan: {_restarts(found.restarts)}, {_duration(found.estimated_seconds)}"
+    yield f"plan: {counted(found.restarts, 'restart')}, {_duration(found.estimated_seconds)}"
     yield (f"  {found.basis.value.lower()}: {found.broker_restart_seconds} s for a batch of brokers and"
            f" {found.controller_restart_seconds} s for a controller")
     for step in found.steps:
         hold = ", waits for an approval" if step.hold else ""
-        yield f"  {step.name}: {_restarts(step.restarts)}, {_duration(step.estimated_seconds)}{hold}"
+        yield f"  {step.name}: {counted(step.restarts, 'restart')}, {_duration(step.estimated_seconds)}{hold}"
     for own in found.nodes:
-        yield f"  {own.name}: {own.nodes} pods, {_restarts(own.restarts_each)} each"
+        yield f"  {own.name}: {counted(own.nodes, 'pod')}, {counted(own.restarts_each, 'restart')} each"
     for change in changes(picture):
         yield f"configuration of {change.workload} in mode {change.mode}:"
         for line in lines(change):
@@ -279,10 +280,6 @@ def _previewed(picture: Picture) -> Iterator[str]:
                 continue                                             # a line above takes it away
             each = ", ".join(f"{pod} {shown(key, new) if new is not None else 'none'}" for pod, (_, new) in values.items())
             yield f"    {key}: {each}"
-
-
-def _restarts(count: int) -> str:
-    return f"{count} restart{'' if count == 1 else 's'}"
 
 
 def _duration(seconds: float) -> str:

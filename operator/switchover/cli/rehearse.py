@@ -42,7 +42,8 @@ async def rehearse(place: Place, image: str, text: str, release: str, *, keep: b
     """Rehearse what a manifest says: its name, and the report. Raises Refused and Unreachable when it does not come to its
     end."""
     if not image:
-        raise Refused("--image is not set, nor IMAGE: the replica's pod needs the operator's image")
+        raise Refused("neither --image nor IMAGE is set: the replica's pod needs the operator's image, which switchover "
+                      "doctor names")
     if release not in METADATA_LEVELS:
         raise Refused(f"--release {release} is none of {', '.join(METADATA_LEVELS)}")
     logging.getLogger("kazoo").setLevel(logging.ERROR)

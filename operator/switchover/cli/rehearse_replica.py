@@ -4,7 +4,6 @@ import asyncio
 import logging
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from switchover.cluster.rehearsal import report as reports
@@ -18,6 +17,7 @@ from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.registration import register
 from switchover.outside.access import Access
 from switchover.outside.errors import Refused, Unreachable
+from switchover.visible import printable
 from switchover.zookeeper.client.copying import KazooTree
 from switchover.zookeeper.tree import Tree
 
@@ -62,7 +62,7 @@ async def rehearsed(tree: Tree, place: Place, processes: SharedDirectory, releas
 def main() -> int:
     """Arguments: the directory with the tree's parts, the one that is shared, and the release. 0 where there is a report."""
     tree, replica, release = sys.argv[1:]
-    return 0 if conduct(Path(tree), Place(replica), release, MESSAGE, partial(print, flush=True)) else 1
+    return 0 if conduct(Path(tree), Place(replica), release, MESSAGE, lambda line: print(printable(line), flush=True)) else 1
 
 
 if __name__ == "__main__":

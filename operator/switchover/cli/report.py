@@ -217,7 +217,9 @@ def report_of(found: Found, events: Sequence[Mapping[str, Any]] | str, releases:
 
 
 def _sentence(status: Mapping[str, Any]) -> str:
-    """What kubectl, Flux and Argo CD print: of Stalled while that is True, else of Ready, or of Reconciling."""
+    """Where it stands. An operator of an earlier release has written no summary; its conditions say so as well."""
+    if said := text(status.get("summary")):
+        return said
     conditions = {text(each.get("type")): each for each in mappings(status.get("conditions"))}
     if mapping(conditions.get("Stalled")).get("status") == "True":
         return text(conditions["Stalled"].get("message"))

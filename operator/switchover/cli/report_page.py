@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import cache
-from html import escape
 from itertools import pairwise
 from math import sqrt
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from switchover.cli.plots import COLOURS, Points, drawn, is_dashed
 from switchover.cli.report import Irreversible, Line, Measured, Report
 from switchover.cli.timeline import Batch, Stage
 from switchover.cli.tree import clock, seconds
+from switchover.visible import in_markdown
 
 UNKNOWN = "Unknown"
 WIDTH = 1000.0
@@ -327,10 +327,10 @@ def said(act: Irreversible) -> Table:
 
 def _lines(report: Report) -> Iterator[str]:
     """Its lines; texts of others can neither be markup nor end a cell."""
-    yield from (f"# {report.kind} {_plain(report.namespace)}/{_plain(report.name)}: {_plain(known(report.phase))}", "",
-                _plain(known(report.sentence)), "")
-    yield from (f"* {_plain(line.name)}: {_plain(known(line.value))}" for line in facts(report))
-    yield from ("", *(f"> {_plain(note)}" for note in report.notes))
+    whose = in_markdown(f"{report.namespace}/{report.name}")
+    yield from (f"# {report.kind} {whose}: {in_markdown(known(report.phase))}", "", in_markdown(known(report.sentence)), "")
+    yield from (f"* {in_markdown(line.name)}: {in_markdown(known(line.value))}" for line in facts(report))
+    yield from ("", *(f"> {in_markdown(note)}" for note in report.notes))
     yield from _written("Time", Table(("Part", "Time"), tuple((name, lasted(took)) for name, _, took, _ in split(report))))
     yield from _written("Timeline", Table(("Step", "Began", "Ended", "Time", "What"), tuple(
         (row.name, moment(row.start), row.end, lasted(row.took), "; ".join(row.words)) for row in rows(report)),
@@ -344,10 +344,11 @@ def _lines(report: Report) -> Iterator[str]:
         for each in report.waiting), f"{UNKNOWN}: the status does not have it." if "waitingFor" in report.untold else ""))
     yield from ("", "## What cannot be taken back")
     for act in report.irreversible:
-        yield from ("", f"**{_plain(act.step)}**: {begun_words(act.begun)}.{f' {_plain(act.move)}.' if act.move else ''}")
+        move = f" {in_markdown(act.move)}." if act.move else ""
+        yield from ("", f"**{in_markdown(act.step)}**: {begun_words(act.begun)}.{move}")
         if act.begun is not False:
             yield from _cells(said(act))
-            yield from ("", *(f"* {moment(move.time)}: {_plain(known(move.message))}" for move in act.moves))
+            yield from ("", *(f"* {moment(move.time)}: {in_markdown(known(move.message))}" for move in act.moves))
     restarts = Table(("What", "Pods"), tuple((each.name, known(each.value)) for each in report.restarts))
     yield from _written("Restarts", restarts)
     for title, table in tables(report).items():
@@ -364,11 +365,6 @@ def _cells(table: Table) -> Iterator[str]:
     """A table, or what is said where there is nothing in it, if anything is."""
     if table.cells:
         yield from ("", f"| {' | '.join(table.names)} |", f"|{'---|' * len(table.names)}")
-        yield from (f"| {' | '.join(_plain(cell) for cell in row)} |" for row in table.cells)
+        yield from (f"| {' | '.join(in_markdown(cell) for cell in row)} |" for row in table.cells)
     elif table.empty:
         yield from ("", table.empty)
-
-
-def _plain(text: str) -> str:
-    """The text as Markdown shows it as it is: no markup, no HTML, no cell's end."""
-    return re.sub(r"([\\`*_\[\]#|~])", r"\\\1", escape(text, quote=False))

@@ -3,7 +3,7 @@
 Both read the resource as the API server returns it (JSON), of either kind, so that they show what any user sees.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -11,14 +11,19 @@ from rich.text import Text
 from rich.tree import Tree
 
 from switchover.api.kafka_migration import name_of
+from switchover.api.status import NEVER_LOOKED_AT
 from switchover.cli.steps import Resource, step_record, steps_of
 from switchover.cli.terminal import clean
+from switchover.engine.gate import several
 from switchover.reasons.walk import MUST_HOLD
 
 _STYLES = {"Pass": "green", "Wait": "yellow", "Fail": "bold red", "Unknown": "magenta"}
 NODES_SHOWN = 20
 """Of more nodes only so many are named, and none that has arrived: what is waited for must stay on the screen."""
 _PHASES = {"Succeeded": "bold green", "Stalled": "bold red", "AwaitingApproval": "bold cyan", "Paused": "yellow"}
+NOT_LOOKED_AT_AGAIN = "no operator has looked at the spec since it changed; `switchover doctor` says whether there is one"
+_NOT_UNDER_WAY = ("Stalled", "Succeeded", "RolledBack", "Terminating")
+"""What is said of these the steps do not show."""
 
 
 def tree(resource: Resource, now: float) -> Tree:
@@ -28,6 +33,10 @@ def tree(resource: Resource, now: float) -> Tree:
     progress = status.get("progress") or {}
     backward = progress.get("direction") == "Backward"
     root = Tree(_title(found, now), guide_style="dim")
+    if said := _said(status):
+        root.add(Text(said, style=_PHASES.get(status.get("phase", ""), "bold")))
+    if status.get("observedGeneration", -1) >= 0 and not is_current(found):
+        root.add(Text(NOT_LOOKED_AT_AGAIN, style="bold"))
     steps = steps_of(found)
     current = progress.get("step")
     over = bool(progress.get("completeTime"))
@@ -49,7 +58,7 @@ def changes(before: Resource | None, after: Resource) -> Iterator[str]:
     """What became different between two readings, one line each; nothing when nothing did."""
     old, new = ((clean(each or {}).get("status") or {}) for each in (before, after))
     if new.get("phase") != old.get("phase"):
-        yield f"phase {new.get('phase', 'Pending')}"
+        yield ": ".join(filter(None, (f"phase {new.get('phase', 'Pending')}", _said(new))))
     if _progress(new, "direction") == "Backward" != _progress(old, "direction"):
         yield "turned back"
     for name in steps_of(after):
@@ -69,9 +78,9 @@ def changes(before: Resource | None, after: Resource) -> Iterator[str]:
         if node.get("observed") and node["observed"] != modes.get(node["name"]):
             yield f"{node['name']} runs {'as' if '/' in node['name'] else 'in mode'} {node['observed']}"
     known_waits = {_wait_key(item) for item in old.get("waitingFor", [])}
-    for item in new.get("waitingFor", []):
-        if _wait_key(item) not in known_waits and item["reason"] != MUST_HOLD.name:
-            yield f"waits for {wait_words(item)}"
+    for item in together(each for each in new.get("waitingFor", [])
+                         if _wait_key(each) not in known_waits and each["reason"] != MUST_HOLD.name):
+        yield f"waits for {wait_words(item)}"
     if condition(after, "RollbackAvailable") == "False" and condition(before or {}, "RollbackAvailable") != "False":
         yield "rollback is no longer available"
 
@@ -86,6 +95,16 @@ def is_current(resource: Resource) -> bool:
     """The status knows the spec of now: an earlier attempt may have ended before."""
     observed = resource.get("status", {}).get("observedGeneration")
     return observed is not None and observed == resource["metadata"]["generation"]
+
+
+def together(waiting: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Entries of status.waitingFor, with those as one that say the same: what many gates could not see is said once."""
+    found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for item in waiting:
+        key = tuple(str(item.get(each, "")) for each in ("verdict", "reason", "subject", "message", "unblocks"))
+        found.setdefault(key, []).append(item)
+    for same in found.values():
+        yield {**same[0], "gate": several(each["gate"] for each in same)}
 
 
 def wait_words(item: Mapping[str, Any]) -> str:
@@ -121,6 +140,14 @@ def _nodes(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Kafka's nodes, or a group's slots."""
     return [{**node, **{key: name_of(node[key]) for key in ("assigned", "observed") if key in node}}
             for node in (*status.get("nodes", []), *status.get("slots", []))]
+
+
+def _said(status: Mapping[str, Any]) -> str:
+    """What no step shows: that nobody looks at it, what stalls it, how it has ended."""
+    phase = status.get("phase", "Pending")
+    if phase == "Pending":
+        return NEVER_LOOKED_AT
+    return str(status.get("summary", "")) if phase in _NOT_UNDER_WAY else ""
 
 
 def _progress(status: Mapping[str, Any], key: str) -> Any:
@@ -163,7 +190,7 @@ def _about(resource: Resource) -> Iterator[tuple[str, str] | str]:
     """What is being moved: where the metadata is, or the group as it was last seen."""
     status = resource.get("status") or {}
     if resource.get("kind") != "ConsumerGroupMigration":
-        yield from (("  metadata ", "dim"), status.get("metadataState", "ZooKeeper"))
+        yield from (("  metadata ", "dim"), status.get("metadataState", "unknown"))
         return
     group = status.get("group") or {}
     yield from (("  group ", "dim"), f"{(resource.get('spec') or {}).get('group', '')}")
@@ -172,8 +199,9 @@ def _about(resource: Resource) -> Iterator[tuple[str, str] | str]:
 
 
 def _rollback(resource: Resource) -> str:
-    if condition(resource, "RollbackAvailable") == "False":
-        return "no"
+    available = condition(resource, "RollbackAvailable")
+    if available != "True":
+        return "no" if available == "False" else "unknown"
     takes = ((resource.get("status") or {}).get("rollback") or {}).get("estimatedSeconds")
     return "available" if takes is None else f"available, takes {clock(takes)}"
 
@@ -195,7 +223,7 @@ def _current(branch: Tree, status: Mapping[str, Any], now: float) -> None:
         branch.add(Text(words, style="green" if _arrived(node) else "yellow"))
     if len(shown) < len(moving):
         branch.add(Text(f"in all {len(moving)}, of which {sum(map(_arrived, moving))} have arrived", style="dim"))
-    for item in status.get("waitingFor", []):
+    for item in together(status.get("waitingFor", [])):
         if item["reason"] == MUST_HOLD.name:
             held = clock(_since(item.get("since"), now))
             branch.add(Text(f"passes  {item['gate']}, and must hold  {held}", style="green"))

@@ -3,11 +3,12 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 from rich.console import Console
 from rich.live import Live
 
+from switchover.api.status import NEVER_LOOKED_AT
 from switchover.cli.kube import connected
 from switchover.cli.objects import Found, again, find
 from switchover.cli.place import Place
@@ -17,7 +18,6 @@ from switchover.outside.errors import Refused, Unreachable
 from switchover.visible import printable
 
 EVERY_SECONDS = 2.0
-NEVER_LOOKED_AT = "no operator has looked at it yet; `switchover doctor` says whether there is one"
 
 Say = Callable[[str], None]
 
@@ -30,30 +30,18 @@ class Goal(StrEnum):
     ROLLED_BACK = "RolledBack"
 
 
-class End(StrEnum):
-    """How waiting ended."""
+class End(IntEnum):
+    """How waiting ended, by the exit code; 2 is a refusal's."""
 
-    REACHED = "reached"
-    MISSED = "missed"
-    TIMED_OUT = "timed out"
-
-    @property
-    def code(self) -> int:
-        """The exit code; 2 is a refusal's."""
-        return {End.REACHED: 0, End.MISSED: 1, End.TIMED_OUT: 3}[self]
+    REACHED = 0
+    MISSED = 1
+    TIMED_OUT = 3
 
 
 async def read(place: Place, name: str) -> Found:
     """The object once."""
     async with connected(place) as server:
         return await find(server, name)
-
-
-def drawn(found: Found, console: Console) -> None:
-    """The tree, and a word where nobody looks at it."""
-    console.print(tree(found.resource, time.time()))
-    if not found.status or found.status.get("observedGeneration", -1) < 0:
-        console.print(NEVER_LOOKED_AT, markup=False, highlight=False)
 
 
 async def watch(place: Place, name: str, console: Console) -> None:
@@ -69,18 +57,20 @@ async def watch(place: Place, name: str, console: Console) -> None:
                 live.update(tree(now.resource, time.time()), refresh=True)
 
 
-async def wait(place: Place, name: str, goal: Goal, timeout: float, say: Say) -> End:
-    """Follow it in lines until it is there, cannot come there any more, or `timeout` seconds are over."""
+async def wait(place: Place, name: str, goal: Goal, timeout: str, say: Say) -> tuple[End, str]:
+    """Follow it in lines until it is there, cannot come there any more, or the time is over: which, and in words why."""
+    seconds = duration(timeout)
     async with connected(place) as server:
-        found = await find(server, name)
+        now = found = await find(server, name)
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(seconds):
                 async for now in _told(server, found, say):
                     if (end := end_of(now, goal)) is not None:
-                        return end
+                        return end, f"{now.name} has ended as {now.status.get('phase')} and not as {goal}"
         except TimeoutError:
-            return End.TIMED_OUT
-        return End.MISSED
+            stands = now.status.get("summary") or now.status.get("phase") or NEVER_LOOKED_AT
+            return End.TIMED_OUT, f"{now.name} has not come to {goal} within {timeout}: {stands}"
+        return End.MISSED, f"{now.name} is gone, and {goal} was never seen"
 
 
 def end_of(found: Found, goal: Goal) -> End | None:

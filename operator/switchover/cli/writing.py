@@ -53,7 +53,8 @@ async def act(place: Place, name: str, what: Act, confirm: Confirm) -> str:
 
         async def write(found: Found) -> str:
             await _write(server, found, what)
-            done = "is let go" if what is Act.ABANDON else f"now wants {acting.DESIRED[what].value}"
+            done = "is deleted, and let go by its operator" if what is Act.ABANDON else (
+                f"now wants {acting.DESIRED[what].value}")
             return f"{found.name} {done}"
 
         return await _written(server, found, write, lambda found: acting.refuse(found, what))

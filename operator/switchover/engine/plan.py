@@ -227,7 +227,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         return at.batch_void(), (), f"batch {at.batch.index} is void: {', '.join(at.batch.nodes)} must be restarted again"
     standing = intent.paused and not leg.critical(picture)
     if standing:
-        judge.add("Paused", wait(PAUSED, "the migration is paused and keeps watching",
+        judge.add("Paused", wait(PAUSED, "no step and no batch begins until spec.desiredState is Running",
                                  unblocks=_command("resume", picture)))
     if at.direction is Direction.FORWARD and (at.opened is None or index == 0) \
             and (misnamed := _misnamed(plan, intent)) is not None:
@@ -339,7 +339,7 @@ def _open(step: Step[P], leg: Leg[P], picture: P, intent: Intent, judge: Judge[P
         if step.name in intent.void:
             judge.add("Approval", wait(APPROVAL_VOID, intent.void[step.name], subject=step.name, unblocks=cure))
         else:
-            judge.add("Approval", wait(AWAITING_APPROVAL, f"{step.name} waits for an approval", subject=step.name,
+            judge.add("Approval", wait(AWAITING_APPROVAL, f"nobody has approved {step.name} yet", subject=step.name,
                                        unblocks=cure))
         return at, (), ""
     if not ready:

@@ -8,7 +8,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from switchover.api.conditions import Condition, ConditionStatus, ConditionType, find_condition, set_condition
+from switchover.api.conditions import (
+    SENTENCE,
+    Condition,
+    ConditionStatus,
+    ConditionType,
+    find_condition,
+    set_condition,
+)
 from switchover.api.meta import DesiredState, ReadinessPolicy
 from switchover.api.status import (
     AcceptedApproval,
@@ -81,9 +88,11 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
     waiting = () if at.finished and decision.stalled is None else fold.waiting_of(decision.judged)
     findings = fold.findings_of(decision.judged, () if before.step == PREFLIGHT else old.findings)
     back = outlook.can_go_back
+    summary = _summary(decision, outlook, waiting)
     return {
         "observed_generation": migration.metadata.generation,
         "phase": _phase(migration, decision, outlook),
+        "summary": summary,
         "uid": migration.metadata.uid,
         "attempt": at.attempt,
         "plan_hash": plan_hash,
@@ -101,7 +110,7 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
         "measurements": old.measurements if before.finished else measured_of(
             old.measurements, outlook.measured, before.entered, now),
         "findings": findings,
-        "conditions": _conditions(migration, decision, outlook, waiting, findings, datetime.fromtimestamp(now, UTC)),
+        "conditions": _conditions(migration, decision, outlook, summary, findings, datetime.fromtimestamp(now, UTC)),
     }
 
 
@@ -110,12 +119,13 @@ def stopped_status(migration: Mapping[str, Any], reason: Reason, why: str, now: 
 
     What is on record stays as it is: it may be read again, by this operator or by another.
     """
-    found, generation = migration.get("status"), migration["metadata"]["generation"]
+    found, generation, why = migration.get("status"), migration["metadata"]["generation"], SENTENCE.cut(why)
     kept: dict[str, Any] = found if isinstance(found, dict) else {}
     conditions = _readable(kept.get("conditions"))
     stalled = find_condition(conditions, ConditionType.STALLED)
-    told = (ConditionStatus.TRUE, reason.name, why, generation)
-    if stalled is not None and (stalled.status, stalled.reason, stalled.message, stalled.observed_generation) == told:
+    told = (ConditionStatus.TRUE, reason.name, why, generation, why)
+    if stalled is not None and (
+            stalled.status, stalled.reason, stalled.message, stalled.observed_generation, kept.get("summary")) == told:
         return None
     at = datetime.fromtimestamp(now, UTC)
     for kind, value in ((ConditionType.READY, False), (ConditionType.STALLED, True)):
@@ -124,6 +134,7 @@ def stopped_status(migration: Mapping[str, Any], reason: Reason, why: str, now: 
         **kept,
         **({"observedGeneration": generation} if reason is INVALID_SPEC else {}),
         "phase": Phase.STALLED.value,
+        "summary": why,
         "waitingForSummary": reason.name,
         "conditions": [condition.manifest() for condition in conditions],
     }
@@ -179,12 +190,23 @@ def _standstill(decision: Decision, outlook: Outlook) -> tuple[str, str] | None:
     return stalled.verdict.reason, stalled.verdict.message
 
 
+def _summary(decision: Decision, outlook: Outlook, waiting: Sequence[WaitingFor]) -> str:
+    """The one sentence that `status.summary` and the conditions have, and so `kubectl wait`, Flux and Argo CD print."""
+    at, standstill = decision.position, _standstill(decision, outlook)
+    if standstill is not None:
+        return standstill[1]
+    if at.finished:
+        return outlook.success if outlook.succeeded else "every step is taken back"
+    sentence = fold.sentence_of(at, waiting, decision.note)
+    return f"{outlook.success}; {sentence}" if outlook.succeeded else sentence
+
+
 def _is_accepted(at: Position) -> bool:
     """The plan is on record, and it is the user's own wish that is carried out."""
     return (at.step != PREFLIGHT or at.direction is Direction.BACKWARD) and not at.failure
 
 
-def _conditions(migration: Migration, decision: Decision, outlook: Outlook, waiting: tuple[WaitingFor, ...],
+def _conditions(migration: Migration, decision: Decision, outlook: Outlook, summary: str,
                 findings: tuple[Finding, ...], now: datetime) -> tuple[Condition, ...]:
     at, generation = decision.position, migration.metadata.generation
     conditions = migration.status.conditions
@@ -193,20 +215,18 @@ def _conditions(migration: Migration, decision: Decision, outlook: Outlook, wait
         nonlocal conditions
         conditions = set_condition(conditions, kind, value, reason, message, now, generation)
 
-    done, stalled = outlook.succeeded, _standstill(decision, outlook)
+    done, standstill = outlook.succeeded, _standstill(decision, outlook)
     awaiting = decision.judged.get("Approval")
     is_back = at.finished and at.direction is Direction.BACKWARD
     accepted = migration.spec.readiness_policy is ReadinessPolicy.ON_ACCEPTANCE and _is_accepted(at)
     settled = "Succeeded" if done else "RolledBack" if is_back else "Accepted" if accepted else ""
-    sentence = (outlook.success if at.finished and done else "every step is taken back" if is_back else
-                fold.sentence_of(at, waiting, decision.note))
-    if stalled is not None:
-        put(ConditionType.STALLED, True, *stalled)
-        put(ConditionType.READY, False, *stalled)
+    if standstill is not None:
+        put(ConditionType.STALLED, True, standstill[0], summary)
+        put(ConditionType.READY, False, standstill[0], summary)
     else:
         put(ConditionType.STALLED, False, "Progressing", "")
-        put(ConditionType.RECONCILING, not settled, settled or at.step, sentence)
-        put(ConditionType.READY, bool(settled), settled or at.step, outlook.success if done else sentence)
+        put(ConditionType.RECONCILING, not settled, settled or at.step, summary)
+        put(ConditionType.READY, bool(settled), settled or at.step, summary)
     put(ConditionType.SUCCEEDED, done, "Finalized" if done else "NotFinalized", outlook.proof if done else "")
     paused = migration.spec.desired_state is DesiredState.PAUSED
     put(ConditionType.PAUSED, paused, "DesiredState", "spec.desiredState is Paused" if paused else "")

@@ -161,12 +161,12 @@ def column_of(waiting: Sequence[WaitingFor]) -> str:
 
 
 def sentence_of(at: Position, waiting: Sequence[WaitingFor], note: str) -> str:
-    """What is done or waited for, in the one sentence that `kubectl wait`, Flux and Argo CD print."""
+    """What is done or waited for, in one sentence."""
     place = at.step if at.direction is Direction.FORWARD else f"taking {at.step} back"
     if at.batch is not None:
         place += f", batch {at.batch.index} ({', '.join(at.batch.nodes[:3])}{', …' if len(at.batch.nodes) > 3 else ''})"
     if not waiting:
-        return f"{place}: {note or 'under way'}"
+        return note if note.startswith(place) else f"{place}: {note or 'under way'}"
     others = len(waiting) - 1
     more = f" (and {others} more in status.waitingFor)" if others else ""
     return f"{place} waits for {waiting[0].gate}: {waiting[0].message}{more}"

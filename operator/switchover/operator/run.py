@@ -28,6 +28,7 @@ from switchover.operator.settings import Settings
 from switchover.operator.turns import Turns
 from switchover.operator.webhook import Webhook
 from switchover.outside.clock import WallClock
+from switchover.visible import OneLine
 
 DEEPEST = 30_000
 """Calls in each other, ours and those of the JSON reader. The API server takes objects of 10,000 levels (managedFields are
@@ -115,6 +116,9 @@ def log_as(settings: Settings) -> None:
         quiet=settings.log_level in ("WARNING", "ERROR"),
         log_format=kopf.LogFormat.JSON if settings.json_logs else kopf.LogFormat.FULL,
     )
+    if not settings.json_logs:
+        for handler in logging.getLogger().handlers:
+            handler.addFilter(OneLine())
     logging.getLogger().setLevel(settings.log_level)
     for chatty in ("aiohttp.access", "kopf.objects", "kopf.activities"):      # every probe, every event of the watch
         logging.getLogger(chatty).setLevel(logging.WARNING)

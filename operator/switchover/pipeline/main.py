@@ -12,6 +12,7 @@ from switchover.pipeline.config import Config, load
 from switchover.pipeline.failures import cause, from_below
 from switchover.pipeline.job import JobFailed, Outcome
 from switchover.pipeline.progress import Progress
+from switchover.visible import printable
 
 Run = Callable[[Config, Progress], Outcome]
 
@@ -36,7 +37,7 @@ def run(job: str, file: Path) -> int:
 
 
 def _refuse(job: str, why: str) -> int:
-    print(f"switchover pipeline {job}: {why}", file=sys.stderr)
+    print(f"switchover pipeline {job}: {printable(why)}", file=sys.stderr)
     _leave(JobMessage(job, Result.FAILED, reason=why))
     return 2
 

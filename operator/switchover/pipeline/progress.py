@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from switchover.visible import printable
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -27,7 +29,7 @@ class Progress:
 
     def say(self, words: str) -> None:
         """One line."""
-        print(f"{self.seconds:7.1f} s  {words}", flush=True)
+        print(f"{self.seconds:7.1f} s  {printable(words)}", flush=True)
 
     @contextmanager
     def of(self, spark: "SparkSession", what: str) -> Iterator[None]:

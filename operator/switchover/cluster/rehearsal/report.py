@@ -10,6 +10,7 @@ from typing import Any
 from switchover import documents
 from switchover.api.status import Severity
 from switchover.job_message import LARGEST
+from switchover.visible import in_markdown
 
 VERSION = 1
 TO_DUAL_WRITE = "claim to dual write"
@@ -111,13 +112,13 @@ def as_markdown(report: Report, name: str) -> str:
     """The report for a change ticket."""
     seconds = ", ".join(f"{part} {taken:.1f} s" for part, taken in report.seconds.items())
     lines = [
-        f"# Rehearsal of the migration of {name}", "",
+        f"# Rehearsal of the migration of {in_markdown(name)}", "",
         f"**{'Passed' if report.passed else 'Not passed'}.** {report.topics} topics, {report.znodes} znodes,"
         f" digest {report.digest}. {seconds}.", ""]
     if report.findings:
         lines += ["| Stage | Finding | Weight | What | Node | What to do |", "|---|---|---|---|---|---|"]
-        lines += [f"| {each.stage} | {each.reason} | {each.severity} | {_cell(each.message)} | {_cell(each.subject)}"
-                  f" | {_cell(each.cure)} |" for each in report.findings]
+        lines += [f"| {each.stage} | {each.reason} | {each.severity} | {in_markdown(each.message)}"
+                  f" | {in_markdown(each.subject)} | {in_markdown(each.cure)} |" for each in report.findings]
     return "\n".join([*lines, ""])
 
 
@@ -132,7 +133,3 @@ def lines(report: Report) -> Sequence[str]:
     if report.more:
         told.append(f"and {report.more} more")
     return told
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", r"\|").replace("\n", " ")

@@ -90,7 +90,7 @@ def _missing(picture: Picture, workload: Workload) -> Verdict:
     kind = others.value.get(workload.name, "") if isinstance(others, Known) else ""
     if not kind:
         return fail(WORKLOAD_MISSING, f"{workload.kind} {workload.name} does not exist", subject=workload.name,
-                    unblocks="check spec.workloads")
+                    unblocks="correct spec.workloads[].name, or create it")
     return fail(WORKLOAD_UNSUPPORTED, f"{workload.name} is a {kind}: Switchover moves the pods of Deployments and"
                 " StatefulSets", subject=workload.name, observed=kind, threshold=workload.kind, unblocks=INSTEAD[kind])
 

@@ -7,7 +7,9 @@ cache file.
 
 import asyncio
 import copy
+import os
 import re
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -78,6 +80,10 @@ class Forbidden(Refused):
     def __init__(self, told: str, cure: str = "") -> None:
         super().__init__(f"{told}. {cure}" if cure else told)
         self.told = told
+
+
+class Silent(Unreachable):
+    """The API server itself does not answer, and not what it would have been asked about."""
 
 
 class OverBudget(Exception):
@@ -275,10 +281,19 @@ class ApiServer:
             # `from None`: the original carries the whole body, and of a Secret that may be its content.
             raise translate(method, path, error) from None
         except TimeoutError:
-            raise Unreachable(
-                f"the API server {self.address} did not answer within {SECONDS_PER_CALL:.0f} s") from None
+            raise Silent(f"the API server {self.address} did not answer within {SECONDS_PER_CALL:.0f} s") from None
         except (aiohttp.ClientError, OSError) as error:
-            raise Unreachable(f"the API server {self.address} cannot be reached: {type(error).__name__}") from None
+            raise Silent(f"the API server {self.address} cannot be reached: {_why(error)}") from None
+
+
+def _why(error: Exception) -> str:
+    """The operating system's words, or TLS's, for what aiohttp wraps."""
+    cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", error)
+    if isinstance(cause, ssl.SSLError):
+        return getattr(cause, "verify_message", "") or cause.reason or "TLS fails"
+    if isinstance(cause, OSError) and cause.errno:
+        return os.strerror(cause.errno) if cause.errno > 0 else str(cause.strerror)
+    return type(cause).__name__
 
 
 def _plain(_client: DynamicClient, data: dict[str, Any]) -> dict[str, Any]:

@@ -301,14 +301,15 @@ class KazooZooKeeper(ZooKeeperSession):
                         raise
                     refused.append(error)
             if refused:
-                raise (Unreachable if answers else NotListening)(f"ZooKeeper server {server}: {refused[0]}")
+                why = refused[0].strerror or refused[0]
+                raise (Unreachable if answers else NotListening)(f"ZooKeeper server {server}: {why}")
         except socket.gaierror as error:
             gone = error.errno in (socket.EAI_NONAME, socket.EAI_NODATA)
-            raise (NotListening if gone else Unreachable)(f"ZooKeeper server {server}: {error}") from error
+            raise (NotListening if gone else Unreachable)(f"ZooKeeper server {server}: {error.strerror or error}") from error
         except ssl.SSLCertVerificationError as error:
             raise Refused(f"ZooKeeper server {server}: its certificate is not accepted ({error.verify_message})") from error
         except OSError as error:
-            raise Unreachable(f"ZooKeeper server {server}: {error}") from error
+            raise Unreachable(f"ZooKeeper server {server}: {error.strerror or error}") from error
         return sum(_others(server, answer) for answer in answers)
 
 
@@ -333,7 +334,7 @@ def _srvr_of(server: Address, tls: ssl.SSLContext | None, deadline: float) -> st
     try:
         return _srvr(server.host, server, tls, deadline)
     except OSError as error:
-        raise Unreachable(f"ZooKeeper server {server}: {error}") from error
+        raise Unreachable(f"ZooKeeper server {server}: {error.strerror or error}") from error
 
 
 def _others(server: Address, answer: str) -> int:
