@@ -19,8 +19,8 @@ ENVIRONMENT = ("PATH", "JAVA_HOME", "HOME", "LANG")
 
 
 @contextmanager
-def running(directory: Path, version: str = "3.9") -> Iterator[Place]:
-    """A replica's place, with what runs its processes, those of this Kafka."""
+def running(directory: Path, version: str = "3.9", start: Path | None = None) -> Iterator[Place]:
+    """A replica's place, with what runs its processes, those of this Kafka. `start`: another start script than its own."""
     host = loopback(2181).host
     environment = {key: os.environ[key] for key in ENVIRONMENT if key in os.environ}
     environment["KAFKA_LIBS"] = str(libraries(version))
@@ -32,7 +32,7 @@ def running(directory: Path, version: str = "3.9") -> Iterator[Place]:
     run_class.chmod(0o755)
     runners = [subprocess.Popen(
         ["setpriv", "--pdeathsig", "KILL", "--", "bash", "-c", RUN, "run", name, str(directory),
-         str(run_class.with_name("kafka-server-start.sh"))], env=environment, start_new_session=True) for name in PROCESSES]
+         str(start or run_class.with_name("kafka-server-start.sh"))], env=environment, start_new_session=True) for name in PROCESSES]
     try:
         yield Place(str(directory), host, broker=free_port(), controller=free_port(), zookeeper=free_port())
     finally:

@@ -117,6 +117,15 @@ def test_an_image_without_zookeeper_is_told_as_one(tmp_path: Path) -> None:
         "the replica's zookeeper ended with code 1 while it started: ClassNotFound in QuorumPeerMain")
 
 
+def test_a_start_script_with_no_kafka_beside_it_is_told_as_one(tmp_path: Path) -> None:
+    files, message, replica = tree_files(tmp_path / "tree", clean()), tmp_path / "message", tmp_path / "replica"
+    replica.mkdir()
+    with running(replica, start=tmp_path / "kafka-server-start.sh") as place:
+        assert not conduct(files, place, "3.9", message, print)
+    assert message.read_text() == (
+        "the image has no kafka-run-class beside the start script of the brokers (spec.brokers[].start)")
+
+
 def test_parts_of_no_tree_are_refused_in_words(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "0000").write_text("3 digest abc")

@@ -231,7 +231,7 @@ def leave(cluster: Cluster, upgrade: Upgrade) -> Afterwards:
 
 
 def go_astray(cluster: Cluster, name: str, script: str) -> Astray:
-    """Into ProvisionControllers and back."""
+    """Into ProvisionControllers and back, without a rehearsal, which would tell it before."""
     def told(resource: Resource) -> str:
         words = (item.get("message", "") for item in resource.get("status", {}).get("waitingFor", ()))
         return next((each for each in words if "of the start scripts" in each), "")
@@ -239,7 +239,8 @@ def go_astray(cluster: Cluster, name: str, script: str) -> Astray:
     def generation() -> int:
         return int(cluster.get("statefulset", "kafka")["metadata"]["generation"])
 
-    run, before, wrong = migration.Run(), generation(), {"brokers": [{"name": "kafka", "start": {"script": script}}]}
+    run, before, wrong = migration.Run(), generation(), {
+        "brokers": [{"name": "kafka", "start": {"script": script}}], "rehearsal": {"enabled": False}}
     migration.follow(cluster, run, manifest(name, **wrong), lambda _: None, say(name), ended=lambda found: bool(told(found)))
     words = told(run.resource)
     migration.follow(cluster, run, manifest(name, desiredState="RolledBack", **wrong), lambda _: None, say(name),

@@ -30,8 +30,8 @@ GRACE_SECONDS = 60
 READY = f"""[ -e {mount.RUN}/stopped ] || exec 3<>"/dev/tcp/127.0.0.1/$1"
 """
 """Ready is a controller that listens, or one that is stopped on purpose: the disruption budget lets the next one go then.
-A pod that is Ready and refuses connections is therefore stopped. Kafka's own scripts need bash, so it is there. Each look is a
-process in the pod: often while it starts, and seldom once it runs."""
+A pod that is Ready and refuses connections is therefore stopped. Kafka's own scripts need bash, so it is there.
+Each look is a process in the pod: often while it starts, seldom once it runs."""
 NEVER = 2**31 - 1
 """How often a controller may be found not to listen before Kubernetes ends it: it may wait for long to be let in."""
 RESOURCES = {"requests": {"cpu": "100m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}

@@ -18,6 +18,7 @@ from switchover.cluster.rehearsal.course import Canary, Course, Process, Reached
 from switchover.cluster.rehearsal.judge import End, Seen, report
 from switchover.cluster.rehearsal.log import troubles
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report
+from switchover.cluster.rehearsal.scripts import NO_SCRIPTS
 from switchover.cluster.rehearsal.settings import JUTE_MAXBUFFER, Attempt, Command, Ids, Place, zookeeper
 from switchover.kafka.ports import KafkaNodes, Registrar
 from switchover.metadata.cluster import Difference, difference
@@ -349,7 +350,9 @@ class Rehearsal:
         """Wait until a process does what is asked. Raises NoReplica."""
         until = time.monotonic() + START_SECONDS
         while time.monotonic() < until:
-            if (code := self._parts.processes.exit_code(name)) is not None:
+            if (code := self._parts.processes.exit_code(name)) == NO_SCRIPTS:
+                raise NoReplica("the image has no kafka-run-class beside the start script of the brokers (spec.brokers[].start)")
+            if code is not None:
                 raise NoReplica(f"the replica's {name} ended with code {code} while it started: {self._words(name)}")
             try:
                 if await answers():

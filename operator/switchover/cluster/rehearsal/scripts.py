@@ -2,4 +2,6 @@
 
 from importlib import resources
 
+NO_SCRIPTS = 200
+"""The exit code that run.sh tells where it has nothing to run Kafka's classes with."""
 RUN = resources.files(__package__).joinpath("run.sh").read_text()
