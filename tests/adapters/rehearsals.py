@@ -30,9 +30,9 @@ def running(directory: Path, version: str = "3.9", start: Path | None = None) ->
     # Java ends with the runner that started it, and that with pytest, however either ends.
     run_class.write_text(f'#!/bin/sh\nexec setpriv --pdeathsig KILL -- {KAFKA / "bin" / "kafka-run-class.sh"} "$@"\n')
     run_class.chmod(0o755)
+    script = str(start or run_class.with_name("kafka-server-start.sh"))
     runners = [subprocess.Popen(
-        ["setpriv", "--pdeathsig", "KILL", "--", "bash", "-c", RUN, "run", name, str(directory),
-         str(start or run_class.with_name("kafka-server-start.sh"))], env=environment, start_new_session=True) for name in PROCESSES]
+        ["setpriv", "--pdeathsig", "KILL", "--", "bash", "-c", RUN, "run", name, str(directory), script], env=environment, start_new_session=True) for name in PROCESSES]
     try:
         yield Place(str(directory), host, broker=free_port(), controller=free_port(), zookeeper=free_port())
     finally:

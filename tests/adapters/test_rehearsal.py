@@ -123,7 +123,7 @@ def test_a_start_script_with_no_kafka_beside_it_is_told_as_one(tmp_path: Path) -
     with running(replica, start=tmp_path / "kafka-server-start.sh") as place:
         assert not conduct(files, place, "3.9", message, print)
     assert message.read_text() == (
-        "the image has no kafka-run-class beside the start script of the brokers (spec.brokers[].start)")
+        "the image has no kafka-run-class beside the brokers' start script (spec.brokers[].start)")
 
 
 def test_parts_of_no_tree_are_refused_in_words(tmp_path: Path) -> None:

@@ -351,7 +351,7 @@ class Rehearsal:
         until = time.monotonic() + START_SECONDS
         while time.monotonic() < until:
             if (code := self._parts.processes.exit_code(name)) == NO_SCRIPTS:
-                raise NoReplica("the image has no kafka-run-class beside the start script of the brokers (spec.brokers[].start)")
+                raise NoReplica("the image has no kafka-run-class beside the brokers' start script (spec.brokers[].start)")
             if code is not None:
                 raise NoReplica(f"the replica's {name} ended with code {code} while it started: {self._words(name)}")
             try:
