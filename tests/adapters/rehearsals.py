@@ -32,7 +32,8 @@ def running(directory: Path, version: str = "3.9", start: Path | None = None) ->
     run_class.chmod(0o755)
     script = str(start or run_class.with_name("kafka-server-start.sh"))
     runners = [subprocess.Popen(
-        ["setpriv", "--pdeathsig", "KILL", "--", "bash", "-c", RUN, "run", name, str(directory), script], env=environment, start_new_session=True) for name in PROCESSES]
+        ["setpriv", "--pdeathsig", "KILL", "--", "bash", "-c", RUN, "run", name, str(directory), script],
+        env=environment, start_new_session=True) for name in PROCESSES]
     try:
         yield Place(str(directory), host, broker=free_port(), controller=free_port(), zookeeper=free_port())
     finally:
