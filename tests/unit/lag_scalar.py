@@ -76,7 +76,7 @@ def scalar(readings: Sequence[Reading], now: int, th: Thresholds, *, q99: int = 
         out.lag > most or (t_ok != NONE and out.age > t_ok))
     out.strayed = out.lag > 0 and (out.lag > 1.5 * most or (t_ok != NONE and (out.censored or out.age > 1.5 * t_ok)))
     out.verdict = _verdict(window, following, out, t_ok, k, band, th, reset)
-    out.effect = _effect(window, at, out, k, th)
+    out.effect = _effect(window, out, k, th)
     return out
 
 
@@ -131,7 +131,7 @@ def _verdict(window: list[Reading], following: int, q: Scalar, t_ok: int, k: int
         return "BEYOND_END" if window[-2].c > window[-2].hw else "UNKNOWN"
     if last.c == NONE:
         return "IDLE" if following >= last.e else "UNCOMMITTED"
-    if q.drop > 0 and q.lag > 0 and not reset:
+    if q.drop > 0 and q.lag > 0 and not reset and (t_ok != NONE or _lasts(window, q, k, th)):
         return "REWOUND"
     if t_ok == NONE:
         late, stands = False, q.stood > k
@@ -149,17 +149,23 @@ def _verdict(window: list[Reading], following: int, q: Scalar, t_ok: int, k: int
     return "BEHIND"
 
 
-def _effect(window: list[Reading], at: list[int], q: Scalar, k: int, th: Thresholds) -> str:
+def _lasts(window: list[Reading], q: Scalar, k: int, th: Thresholds) -> bool:
+    """Whether a rewind is large, or was not made up for within K."""
+    at = [reading.s if reading.c == NONE else reading.c for reading in window]
+    fell = len(at) - 1
+    while at[fell - 1] < max(at[:fell]):
+        fell -= 1
+    return q.drop > th.max_redelivery or window[-1].t - window[fell].t >= k
+
+
+def _effect(window: list[Reading], q: Scalar, k: int, th: Thresholds) -> str:
     match q.verdict:
         case "UNKNOWN":
             return "INCONCLUSIVE"
         case "LOST" | "BEYOND_END":
             return "FAIL"
         case "REWOUND":
-            fell = len(at) - 1
-            while at[fell - 1] < max(at[:fell]):
-                fell -= 1
-            return "FAIL" if q.drop > th.max_redelivery or window[-1].t - window[fell].t >= k else "HOLD"
+            return "FAIL" if _lasts(window, q, k, th) else "HOLD"
         case "IDLE":
             return "HOLD" if th.require_progress else "PASS"
         case "OK":

@@ -44,7 +44,13 @@ TABLE = {
     "nothing committed, and records": (polled([NONE] * N, ENDS), "UNCOMMITTED", "HOLD"),
     "nothing committed, and none": (polled([NONE] * N, [500] * N, start=500), "IDLE", "PASS"),
     "records that were deleted": (polled([5] * N, ENDS, start=6), "LOST", "FAIL"),
-    "a commit that went back": (polled([END - 50] * (N - 1) + [END - 60], [END] * N), "REWOUND", "HOLD"),
+    "a commit that went back for a moment": (polled([END - 50] * (N - 1) + [END - 60], [END] * N), "OK", "PASS"),
+    "and by more than the allowed lag": (polled([END - 50] * (N - 1) + [END - 1001], [END] * N), "BEHIND", "HOLD"),
+    "one that has not come back": (
+        polled([END - 50] * (N - 16) + [END - 500 + i for i in range(16)], [END] * N), "REWOUND", "FAIL"),
+    "one that has been back for a moment less": (
+        polled([END - 50] * (N - 15) + [END - 500 + i for i in range(15)], [END] * N), "OK", "PASS"),
+    "one that went far back": (polled([20_000] * (N - 1) + [9_999], [20_050] * N), "REWOUND", "FAIL"),
 }
 
 

@@ -109,6 +109,8 @@ def judge(samples: Samples, now: int, thresholds: Thresholds, *, baseline: Basel
     many = ~drained & (q.lag > most)
     standing = np.where(aged, late & (q.quiet > k), q.stood > k)      # of an age, what is not late need not have moved
     well = ~(late | many | standing)
+    lasting = (q.drop > thresholds.max_redelivery) | (q.rewound >= k)
+    rewinds = (q.drop > 0) & ~drained & (aged | lasting)            # else a short one is judged by its records
     commits = (q.silent != NONE) & (q.silent <= k)
     shrinks = q.growth < -q.dead_band
     waiting = ~q.judgeable & ~(thresholds.at_once & _seen_at_once(q, thresholds, ~aged))
@@ -120,7 +122,7 @@ def judge(samples: Samples, now: int, thresholds: Thresholds, *, baseline: Basel
         (q.beyond,                                                      Verdict.UNKNOWN),       # the next sample tells
         (uncommitted & (q.next >= q.end),                               Verdict.IDLE),
         (uncommitted,                                                   Verdict.UNCOMMITTED),
-        ((q.drop > 0) & ~drained & (not reset_declared),                Verdict.REWOUND),
+        (rewinds & (not reset_declared),                                Verdict.REWOUND),
         (well & q.still & (q.span > 0),                                 Verdict.IDLE),
         (well,                                                          Verdict.OK),
         (standing & commits,                                            Verdict.STALLED),
@@ -130,7 +132,6 @@ def judge(samples: Samples, now: int, thresholds: Thresholds, *, baseline: Basel
     verdict = np.select([condition for condition, _ in table], [np.int8(code) for _, code in table],
                         np.int8(Verdict.BEHIND))
 
-    lasting = (q.drop > thresholds.max_redelivery) | (q.rewound >= k)
     effect = _BY_CODE[verdict]
     effect[(verdict == Verdict.REWOUND) & lasting] = Effect.FAIL
     effect[(verdict == Verdict.IDLE) & thresholds.require_progress] = Effect.HOLD

@@ -115,7 +115,8 @@ GROUP_OFFSETS_WRONG = Reason(
     SUBJECT, "GroupOffsetsWrong", Urgency.NOW,
     meaning="What a group of `spec.gates.groups` has committed on a partition does not fit the log, or went back: "
             "records were deleted before they were consumed (LOST), it has committed beyond the end (BEYOND_END), or "
-            "the commit fell and has not come back (REWOUND). [The lag page](../lag.md) has each verdict.",
+            "the commit fell by more than 10,000 or has not come back within `maxStallSeconds` (REWOUND). [The lag "
+            "page](../lag.md) has each verdict.",
     look="The message has partition and verdict. `kafka-consumer-groups.sh --describe --group NAME`, and whether anybody "
          "reset offsets by hand or made the topic anew. BEYOND_END while brokers restart: did a partition elect a replica "
          "that was not in sync?",
