@@ -371,7 +371,7 @@ def test_describe_ends_with_what_matters(crds, kubectl, namespace, resources):
               if line.startswith("  ") and not line.startswith("   ")]
     assert fields == sorted(fields)
     assert fields[fields.index("Steps"):] == [
-        "Steps", "Summary", "Waiting For", "Waiting For Count", "Waiting For Summary"]
+        "Steps", "Summary", "UID", "Waiting For", "Waiting For Count", "Waiting For Summary"]
     assert text.splitlines()[-1].startswith("Events:")
 
 

@@ -39,10 +39,17 @@ def test_a_name_means_one(text: str, name: str) -> None:
 @pytest.mark.parametrize(("text", "words"), [
     ("orders", "orders may be kmig/orders or cgmig/orders: say which"),
     ("cgmig/kafka", "there is no migration cgmig/kafka in namespace demo; there is kmig/kafka, kmig/orders, cgmig/orders"),
+    ("cgmig/nothing", "there is no migration cgmig/nothing in namespace demo; there is kmig/kafka"),
     ("nothing", "there is no migration nothing in namespace demo; there is kmig/kafka")])
 def test_one_that_means_none_or_two_is_refused_with_the_names_that_there_are(text: str, words: str) -> None:
     with pytest.raises(Refused, match=words):
         chosen(text, EVERY, "demo")
+
+
+def test_where_there_is_none_of_a_kind_that_says_nothing_of_the_other() -> None:
+    for text, words in (("cgmig/kafka", "there is none of this kind"), ("kafka", "there is none$")):
+        with pytest.raises(Refused, match=words):
+            chosen(text, [], "demo")
 
 
 @pytest.mark.parametrize("text", ["pod/kafka", "kmig/", "/kafka", "a/kmig/kafka"])

@@ -73,10 +73,11 @@ def approval_words(found: Found, approval: Approval) -> Iterator[str]:
             yield f"it restarts {counted(planned.get('restarts', 0), 'pod')} and takes about {takes}"
     if step.irreversible:
         yield f"{approval.step} is the point of no return: once it has begun, no step can be taken back"
-    if not waits_for(found, approval.step):
+    if waits_for(found, approval.step):
+        for item in together(each for each in status.get("waitingFor", ()) if each["gate"] != "Approval"):
+            yield f"it also waits for {wait_words(item)}"
+    else:
         yield f"it does not wait for this approval now: it stands at {_place(status.get('progress') or {})}"
-    for item in together(each for each in status.get("waitingFor", ()) if each["gate"] != "Approval"):
-        yield f"it also waits for {wait_words(item)}"
     for given in (found.resource.get("spec") or {}).get("approvals", ()):
         if given["name"] == approval.step:
             yield f"it takes the place of {given['approver']}'s approval of plan {given['planHash']}"

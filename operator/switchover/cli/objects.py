@@ -95,7 +95,7 @@ def chosen(text: str, found: Sequence[Found], namespace: str) -> Found:
         case [one]:
             return one
         case []:
-            there = ", ".join(each.name for each in found) or "none"
+            there = ", ".join(each.name for each in found) or ("none" if kinds == KINDS else "none of this kind")
             raise Refused(f"there is no migration {text} in namespace {namespace}; there is {there}")
         case _:
             raise Refused(f"{name} may be {' or '.join(each.name for each in fitting)}: say which")

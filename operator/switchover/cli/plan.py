@@ -3,15 +3,15 @@
 import asyncio
 import logging
 import os
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Any, Generic
 
 from pydantic import ValidationError
 
-from switchover.api.status import Severity
+from switchover.api.status import Finding, Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.cli.kube import connected
 from switchover.cli.objects import KAFKA_MIGRATION, Found, find, in_file, told
@@ -22,6 +22,7 @@ from switchover.cluster.kind import KafkaMigrations
 from switchover.cluster.picture import Picture
 from switchover.cluster.preview import changes, lines, preview
 from switchover.engine.foreign_record import without_foreign_record
+from switchover.engine.gate import Verdict
 from switchover.engine.intent import PREFLIGHT
 from switchover.engine.kind import Kind, M, P
 from switchover.engine.plan import Decision, Plan, decide
@@ -154,11 +155,9 @@ def words(look: Look[Any]) -> Iterator[str]:
     yield f"remaining: {_duration(left) if left is not None else 'unknown'}"
     if look.plan.can_go_back(at):
         yield f"rollback from here: {_duration(_back(look.picture))}"
-    for name, judgement in look.begun.judged.items():
-        verdict = judgement.verdict
-        subject = f" [{verdict.subject}]" if verdict.subject else ""
+    for verdict, gates in _alike(look):
         why = "" if verdict.outcome is Outcome.PASS else f" {verdict.reason}"
-        yield f"gate {name}: {verdict.outcome}{why}{subject} {verdict.message}".rstrip()
+        yield f"gate {', '.join(gates)}: {verdict.outcome}{why}{_subject(verdict)} {verdict.message}".rstrip()
         if verdict.unblocks:
             yield f"     unblocks: {verdict.unblocks}"
     if any(judgement.verdict.outcome is Outcome.UNKNOWN for judgement in look.begun.judged.values()):
@@ -169,15 +168,24 @@ def words(look: Look[Any]) -> Iterator[str]:
     yield from _next(look)
 
 
+def _alike(look: Look[Any]) -> Iterator[tuple[Verdict, Sequence[str]]]:
+    """Every verdict with the gates that gave it: what many could not see is said once."""
+    found: dict[Verdict, list[str]] = {}
+    for name, judgement in look.begun.judged.items():
+        found.setdefault(replace(judgement.verdict, findings=()), []).append(name)
+    yield from found.items()
+
+
+def _subject(told: Verdict | Finding) -> str:
+    return f" [{told.subject}]" if told.subject else ""
+
+
 def preflight(look: Look[Any]) -> Iterator[str]:
     """What was found, what could not be seen and for which gates, and what would be done; the last line counts."""
-    unseen: dict[str, list[str]] = defaultdict(list)
-    for judged in look.begun.judged.values():
-        if (verdict := judged.verdict).outcome is Outcome.UNKNOWN:
-            unseen[f"{verdict.reason} [{verdict.subject}] {verdict.message}".replace(" []", "")].append(judged.gate)
+    unseen = [(verdict, gates) for verdict, gates in _alike(look) if verdict.outcome is Outcome.UNKNOWN]
     yield from _found(look)
-    for words, gates in unseen.items():
-        yield f"unseen {words} ({', '.join(gates)})"
+    for verdict, gates in unseen:
+        yield f"unseen {verdict.reason}{_subject(verdict)} {verdict.message} ({', '.join(gates)})"
     if unseen:
         yield _from_inside(look, "--stdin ", "preflight", "--file - < MANIFEST")
     yield from _preview(look)
@@ -195,8 +203,7 @@ def _from_inside(look: Look[Any], how: str, command: str, arguments: str) -> str
 
 def _found(look: Look[Any]) -> Iterator[str]:
     for finding in look.findings:
-        subject = f" [{finding.subject}]" if finding.subject else ""
-        yield f"finding {finding.severity} {finding.code}{subject} {finding.message}"
+        yield f"finding {finding.severity} {finding.code}{_subject(finding)} {finding.message}"
         if finding.cure:
             yield f"     cure: {finding.cure}"
 
