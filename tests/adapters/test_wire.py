@@ -149,6 +149,7 @@ async def test_an_unknown_leader_is_named(kraft_cluster: KafkaCluster) -> None:
         await KafkaWire({}).log(strangers)
 
 
+@pytest.mark.long
 async def test_a_migration_as_the_log_tells_it(own_cluster: KafkaCluster) -> None:
     own_cluster.start_zookeeper_mode()
     broker = own_cluster.brokers[1]
