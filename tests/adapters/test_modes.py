@@ -267,6 +267,13 @@ reserved.broker.max.id=1000
     story.zookeeper.stop()
     story.create_topic("after")
     await story.has_kept_everything()
+    for node, server in story.controllers.items():
+        server.kill()
+        server.start(story.controller_edits(node, Mode.KRAFT_CONTROLLER), wait=False)
+    for server in story.controllers.values():
+        server.wait()
+    story.create_topic("after-the-whole-quorum-was-killed")
+    await story.has_kept_everything()
     admin = AdminClient({"bootstrap.servers": str(address)})
     anything = AclBindingFilter(ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY,
                                 AclPermissionType.ANY)
@@ -351,6 +358,7 @@ async def test_a_broker_of_an_older_kafka_is_upgraded_goes_there_and_comes_back_
     await runs(Mode.ZOOKEEPER_PINNED, "3.9")
     await runs("", old)
     await runs(Mode.ZOOKEEPER_PINNED, "3.9")
+    await story.survives_a_kill()
     await story.start_controllers()
     await story.migrate_to_dual_write()
     await story.has_kept_everything()

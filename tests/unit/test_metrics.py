@@ -12,7 +12,8 @@ from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import figures as kraft
 from switchover.cluster.facts import Facts
-from switchover.cluster.figures import figures
+from switchover.cluster import modes
+from switchover.cluster.figures import METADATA_TYPE, figures
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.cluster.status import next_status
@@ -238,3 +239,7 @@ def test_every_metric_is_in_the_guide_with_its_type_and_labels():
             f"{'counter' if metric.counter else 'gauge'} | {', '.join(f'`{label}`' for label in metric.labels)}".rstrip()
         for name, metric in METRICS.items()}
     assert {name: rows.get(name, "").strip() for name in own} == own
+
+
+def test_a_broker_has_a_metadata_type_in_every_mode() -> None:
+    assert METADATA_TYPE.keys() == set(modes.BROKERS)

@@ -3,14 +3,16 @@
 from collections.abc import Iterator, Mapping
 
 from switchover.api.kafka_migration import KafkaMigrationSpec, KafkaMigrationStatus, MetadataState, NodeMode
-from switchover.cluster import names
+from switchover.cluster import modes, names
 from switchover.cluster.measured import dual_write
 from switchover.cluster.picture import Picture
 from switchover.cluster.status import STEPS
 from switchover.engine.figures import Figure, Metric, on_record
 from switchover.outside.observed import Known
 
-METADATA_TYPE = {NodeMode.ZOOKEEPER: "ZooKeeper", NodeMode.MIGRATION: "Dual", NodeMode.KRAFT: "KRaft"}
+METADATA_TYPE = {
+    **dict.fromkeys(modes.WITHOUT_QUORUM, "ZooKeeper"),
+    NodeMode.MIGRATION: "Dual", **dict.fromkeys(modes.ON_KRAFT, "KRaft")}
 """KIP-866's MetadataType of a broker by its mode. Kafka 3.9 does not have that metric (docs/facts/kraft.md#metrics)."""
 
 
