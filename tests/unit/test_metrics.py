@@ -11,8 +11,8 @@ from made_reasons import wait
 from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import figures as kraft
-from switchover.cluster.facts import Facts
 from switchover.cluster import modes
+from switchover.cluster.facts import Facts
 from switchover.cluster.figures import METADATA_TYPE, figures
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
