@@ -4,18 +4,19 @@ The configurations are those of docs/facts/kraft.md#configurations, written out 
 edits make is tried on real Kafka in test_modes.py, not used to test itself.
 """
 
+import asyncio
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 
 from adapters.formatted import lay_out, random_id
 from adapters.servers import KafkaServer, ZooKeeperServer, loopback
 from patience import stretched, until
 from switchover.api.kafka_migration import NodeMode as Mode
+from switchover.kafka.client.nodes import KafkaWire
 from switchover.outside.addresses import Address
+from switchover.outside.errors import Unreachable
 
 COMMON = """\
 num.network.threads=2
@@ -102,21 +103,24 @@ class KafkaCluster:
         self.wait_for_brokers()
 
     def wait_for_brokers(self) -> None:
-        """Until every broker answers and the cluster names all of them and a controller.
+        """Until every broker answers for itself, and each names all of them and a controller.
 
-        A librdkafka client that asks earlier may wait its whole time limit for a controller
-        (docs/facts/kraft.md#what-a-node-answers).
+        One that answers may know of none yet, while the others name it. A librdkafka client that asks earlier may wait
+        its whole time limit for a controller (docs/facts/kraft.md#what-a-node-answers).
         """
         for server in self.brokers.values():
             server.wait()
-        until(self._whole, f"brokers {sorted(self.brokers)} all name each other and a controller", pause=0.1)
+        with ThreadPoolExecutor(1) as elsewhere:        # a test that waits here may have an event loop of its own
+            until(lambda: elsewhere.submit(asyncio.run, self._whole()).result(),
+                  f"brokers {sorted(self.brokers)} each name all of them and a controller", pause=0.1)
 
-    def _whole(self) -> bool:
+    async def _whole(self) -> bool:
+        wire = KafkaWire({}, seconds=stretched(10))
         try:
-            seen = AdminClient({"bootstrap.servers": self.bootstrap}).list_topics(timeout=stretched(10))
-        except KafkaException:          # for a moment the answer may be partial
+            views = [await wire.metadata(server.address) for server in self.brokers.values()]
+        except Unreachable:
             return False
-        return seen.brokers.keys() == self.brokers.keys() and seen.controller_id in self.brokers
+        return all(view.brokers.keys() == self.brokers.keys() and view.controller_id in self.brokers for view in views)
 
     def kill(self) -> None:
         """End every process at once: nothing of a test's cluster is needed afterwards."""
