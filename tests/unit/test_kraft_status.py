@@ -39,7 +39,7 @@ def folded(picture: Picture, own: KafkaMigration | None = None, **wanted: Any) -
 
 
 def fold(own: KafkaMigration, picture: Picture, decision: Decision) -> KafkaMigrationStatus:
-    return next_status(own, picture, decision, Spent(), None, {})
+    return next_status(own, picture, decision, Spent(), 60.0, {})
 
 
 def on_record(own: KafkaMigration, status: KafkaMigrationStatus) -> KafkaMigration:
@@ -172,6 +172,7 @@ def test_a_run_that_stalls_is_no_longer_in_progress_and_the_other_way_round():
     assert (is_true(stalled, ConditionType.STALLED), is_true(stalled, ConditionType.RECONCILING)) == (True, False)
     again = folded(PICTURES["MoveBrokers"](), on_record(own, stalled))
     assert (is_true(again, ConditionType.STALLED), is_true(again, ConditionType.RECONCILING)) == (False, True)
+    assert [each.progress.estimated_completion_time is not None for each in (running, stalled, again)] == [True, False, True]
 
 
 def test_a_condition_keeps_its_time_while_it_does_not_change():

@@ -87,7 +87,8 @@ class Progress(Model):
     """When the last step of this direction was done; the migration stands at that end of its plan."""
     estimated_completion_time: Time | None = None
     """When the migration has succeeded (or is rolled back), were every approval given at once: restarts at the pace
-    measured so far, bakes, soak, and the times in which windows are closed. Absent while it waits for a person."""
+    measured so far, bakes, soak, and the times in which windows are closed. Absent while it waits for a person or is
+    Stalled."""
     active_seconds: Seconds = 0
     """Time in which something was being done."""
     gate_wait_seconds: Seconds = 0

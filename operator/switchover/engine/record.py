@@ -89,6 +89,7 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
     findings = fold.findings_of(decision.judged, () if before.step == PREFLIGHT else old.findings)
     back = outlook.can_go_back
     summary = _summary(decision, outlook, waiting)
+    remaining = None if _standstill(decision, outlook) is not None else remaining       # until somebody acts
     return {
         "observed_generation": migration.metadata.generation,
         "phase": _phase(migration, decision, outlook),
