@@ -55,12 +55,14 @@ def _door(picture: Picture, name: str, told: str) -> str:
 
 def _release(picture: Picture, name: str, told: str) -> str:
     """Why a broker answers as one that was not upgraded: it runs by its edits, and an older Kafka."""
-    record, brokers = picture.position.nodes[name], picture.brokers_of(name.rpartition("-")[0])
-    marker = picture.facts.markers.get(record.node_id)
-    if told != NodeMode.ZOOKEEPER or record.assigned in OWN or not (
-            isinstance(marker, Known) and isinstance(brokers, Known)):
+    record = picture.position.nodes[name]
+    if told != NodeMode.ZOOKEEPER or record.assigned in OWN or not isinstance(
+            picture.facts.markers.get(record.node_id), Known):
         return ""
-    return f"{name} runs a Kafka older than 3.9: {brokers.value.image} is not of that release" if brokers.value.image else ""
+    brokers = picture.brokers_of(name.rpartition("-")[0])
+    if not isinstance(brokers, Known) or not brokers.value.image:
+        return ""
+    return f"{name} runs a Kafka older than 3.9: {brokers.value.image} is not of that release"
 
 
 def replace_pod(_: Picture, name: str, seen: Sight) -> Effect:

@@ -255,6 +255,8 @@ class Picture:
         found = state.value.brokers.get(workload)
         if found is None:
             return Unknown(f"StatefulSet {workload} does not exist")
+        if any(self.position.nodes[pod].assigned != NodeMode.ZOOKEEPER for pod in self.pods_of(workload)):
+            return Unknown(f"nothing is kept of what StatefulSet {workload} was, and its brokers run by our edits")
         settings, image = self._settings_of(workload), self._new_image_of(workload)
         if not isinstance(settings, Known):
             return settings

@@ -188,8 +188,7 @@ def end_claim(picture: Picture) -> tuple[Effect, ...]:
     claimed = is_claimed(zookeeper)
     if state.controllers is not None and not claimed:
         return (Delete("apps/v1", "StatefulSet", state.controllers.name, state.controllers.uid),)
-    parity = picture.facts.parity
-    if claimed and not picture.is_stopping and isinstance(parity, Known) and parity.value.overdue:
+    if claimed and not picture.is_stopping and isinstance(parity := picture.facts.parity, Known) and parity.value.overdue:
         return (RaiseVersions(parity.value.overdue, zookeeper.controller_epoch),)
     if not _all_stopped(picture, state):
         return ()

@@ -6,6 +6,8 @@ perform, never both at once: what is not on record yet is not acted upon.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
 from typing import Generic
 
 from switchover.api.status import Direction
@@ -59,6 +61,8 @@ class Leg(Generic[P]):
     `critical`. What `keep` gives is done first and always, shut gates or a pause notwithstanding: it only takes back what
     others did. `ahead` does the same while the step has not begun yet, for what the steps before it have left. A batch of
     restarts is void, paused or not, once a gate of `void` has found something: what it was to prove does not hold.
+    `needs` names the facts that its own functions read of those that no pass reads without being asked to, and
+    `needs_to_begin` those that `assigns` and `ahead` read.
     """
 
     enter: tuple[Gate[P], ...] = ()
@@ -74,6 +78,16 @@ class Leg(Generic[P]):
     void: tuple[Gate[P], ...] = ()
     one_way: bool = False
     critical: Callable[[P], bool] = _never
+    needs: tuple[str, ...] = ()
+    needs_to_begin: tuple[str, ...] = ()
+
+    def reads(self, *, begun: bool) -> frozenset[str]:
+        """Every fact that it, its rollouts or its gates name, those for its beginning left out once it has begun."""
+        rollouts = (*self.rollouts, *((self.rescue,) if self.rescue is not None else ()))
+        gates = (*self.watch, *self.done, *self.rescue_from, *self.void, *(() if begun else self.enter),
+                 *(gate for rollout in rollouts for gate in (*rollout.before, *rollout.after)))
+        named = (*self.needs, *(() if begun else self.needs_to_begin), *(need for each in rollouts for need in each.needs))
+        return frozenset((*named, *(need for gate in gates for need in gate.needs)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +110,18 @@ class Step(Generic[P]):
     begun: Callable[[P], Verdict] | None = None
     unbegun: Callable[[P], Mapping[str, NodeRecord]] = _no_records
 
+    def leg(self, direction: Direction) -> Leg[P] | None:
+        """Its work in this direction; None where there is no way back."""
+        return self.forward if direction is Direction.FORWARD else self.back
 
-@dataclass(frozen=True, slots=True)
+    def reads(self, direction: Direction, *, begun: bool) -> frozenset[str]:
+        """Every fact that the leg or a gate of the step itself names."""
+        leg, own = self.leg(direction), (*self.rests_on, *((self.unless,) if self.unless is not None else ()))
+        named = frozenset(need for gate in own for need in gate.needs)
+        return named if leg is None else named | leg.reads(begun=begun)
+
+
+@dataclass(frozen=True)
 class Plan(Generic[P]):
     """The ordered steps of one migration."""
 
@@ -126,6 +150,15 @@ class Plan(Generic[P]):
         if current.irreversible and at.opened is None and at.direction is Direction.FORWARD:
             here -= 1
         return all(step.back is not None for step in self.steps[: here + 1])
+
+    def needs(self, at: Position) -> frozenset[str]:
+        """The facts that are read here, of those that no pass reads without being asked to: what the leg on record names."""
+        return self._needs.get((at.step, at.direction, at.opened is not None), frozenset())
+
+    @cached_property
+    def _needs(self) -> Mapping[tuple[str, Direction, bool], frozenset[str]]:
+        return {(step.name, direction, begun): step.reads(direction, begun=begun)
+                for step, direction, begun in product(self.steps, Direction, (False, True))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +241,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     if at.finished and (at.direction is intent.direction or at.direction is Direction.FORWARD):
         judge.all_open(step.rests_on, picture)
         return at, (), ""
-    leg = step.forward if at.direction is Direction.FORWARD else step.back
+    leg = step.leg(at.direction)
     one_way = leg is not None and leg.one_way and not at.finished
     if at.direction is not intent.direction and not intent.paused and not one_way:
         return _turn(plan, index, picture, intent, judge, now)
