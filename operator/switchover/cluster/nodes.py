@@ -10,7 +10,7 @@ from switchover.cluster.gates.door import OWN, not_passed
 from switchover.cluster.gates.quorum import unregistered
 from switchover.cluster.gates.read import was_restarted
 from switchover.cluster.picture import Picture
-from switchover.engine.effects import DeletePod, Effect, Evict
+from switchover.engine.effects import Effect, replacement
 from switchover.engine.position import NodeRecord
 from switchover.engine.rollout import BatchSize, Sight
 from switchover.kafka.node import NOT_LISTENING
@@ -66,8 +66,8 @@ def _release(picture: Picture, name: str, told: str) -> str:
 
 
 def replace_pod(_: Picture, name: str, seen: Sight) -> Effect:
-    """Evict a pod; one that is not Ready is deleted, since the budget would protect it from its own repair."""
-    return Evict(name, seen.uid) if seen.ready else DeletePod(name, seen.uid)
+    """The pod anew."""
+    return replacement(name, seen.uid, ready=seen.ready)
 
 
 def sizes(picture: Picture) -> tuple[BatchSize, ...]:
