@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from switchover.api.kafka_migration import NodeMode
-from switchover.cluster import goals, modes, nodes, preflight, rollback
+from switchover.cluster import estimate, goals, modes, nodes, preflight, rollback
 from switchover.cluster.gates import (
     backups,
     credentials,
@@ -165,7 +165,7 @@ PLAN: Plan[Picture] = Plan((
     Step("Preflight", rests_on=RECORD, forward=Leg(done=preflight.GATES), back=Leg(one_way=True, needs=ON_ZOOKEEPER)),
     Step("Rehearse", rests_on=RECORD,
          forward=Leg(goal=replica_job.rehearse, done=(REHEARSED,)), back=Leg(one_way=True)),
-    Step("UpgradeBrokers", rests_on=RECORD,
+    Step("UpgradeBrokers", rests_on=RECORD, estimate=estimate.upgrade,
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_IDENTIFIED),
              assigns=nodes.assign_brokers,
@@ -174,7 +174,7 @@ PLAN: Plan[Picture] = Plan((
              keep=goals.keep_on_delete,
              rollouts=(TO_PINNED,)),
          back=GIVEN_BACK),
-    Step("RaiseProtocolVersion", rests_on=RECORD,
+    Step("RaiseProtocolVersion", rests_on=RECORD, estimate=estimate.raise_version,
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_ON_RECORD),
              assigns=nodes.assign_missing_brokers,
@@ -183,7 +183,7 @@ PLAN: Plan[Picture] = Plan((
              keep=goals.keep_on_delete,
              rollouts=(TO_RAISED,)),
          back=GIVEN_BACK),
-    Step("ProvisionControllers", rests_on=RECORD,
+    Step("ProvisionControllers", rests_on=RECORD, estimate=estimate.provision,
          forward=Leg(
              enter=(WITHIN_WINDOW,),
              assigns=nodes.assign_controllers,
@@ -194,7 +194,7 @@ PLAN: Plan[Picture] = Plan((
          back=Leg(
              goal=rollback.remove_controllers, needs=(*ON_ZOOKEEPER, Need.PARTITION_EPOCH), rollouts=(STOPPED,),
              done=(to_zookeeper.CONTROLLERS_GONE,), one_way=True, critical=rollback.is_critical)),
-    Step("EnableMigration", rests_on=RECORD,
+    Step("EnableMigration", rests_on=RECORD, estimate=estimate.enable,
          forward=Leg(
              enter=(WITHIN_WINDOW,), watch=BROKER_WATCH, goal=goals.take_templates_over,
              keep=goals.keep_on_delete, rollouts=(TO_MIGRATION_BUT_LAST,)),
@@ -205,7 +205,7 @@ PLAN: Plan[Picture] = Plan((
              rollouts=(STARTED_AGAIN, STOPPED, BACK_TO_ZOOKEEPER),
              done=(workloads.NO_POD_WOULD_RESTART,),
              one_way=True, critical=rollback.is_critical)),
-    Step("CopyMetadata", rests_on=RECORD,
+    Step("CopyMetadata", rests_on=RECORD, estimate=estimate.copy, one_piece=True,
          forward=Leg(
              enter=(WITHIN_WINDOW, disks.TOPIC_IDS_ON_DISK, REHEARSED_AGAIN), ahead=replica_job.rehearse_again,
              watch=(*TAKEN_OVER, dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM),
@@ -224,7 +224,7 @@ PLAN: Plan[Picture] = Plan((
          back=Leg(
              watch=(workloads.TEMPLATE_IS_OURS,), keep=goals.keep_on_delete, done=(disks.DISKS_ALLOW_ROLLBACK,),
              needs=STILL_COMPARED)),
-    Step("MoveBrokers", rests_on=RECORD,
+    Step("MoveBrokers", rests_on=RECORD, estimate=estimate.move,
          forward=Leg(
              enter=(WITHIN_WINDOW, zookeeper_groups.NO_ZOOKEEPER_GROUPS, *WRITES), ahead=goals.put_dual_write_right,
              watch=(zookeeper_groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *WRITES),
@@ -233,7 +233,7 @@ PLAN: Plan[Picture] = Plan((
              done=(registration.ALL_KRAFT,)),
          back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *WRITES), rescue_from=DRIVER, rescue=HANDED_ON,
                   keep=goals.keep_dual_write, rollouts=(BACK_TO_MIGRATION,))),
-    Step("Soak", rests_on=RECORD,
+    Step("Soak", rests_on=RECORD, estimate=estimate.soak,
          forward=Leg(
              enter=WRITES, ahead=goals.put_dual_write_right,
              watch=(dual_write.DUAL_WRITE_ALIVE, *WRITES, workloads.TEMPLATE_IS_OURS, *KEPT),
@@ -243,7 +243,7 @@ PLAN: Plan[Picture] = Plan((
              done=(ending.SOAKED, dual_write.DUAL_WRITE, PARITY, registration.ALL_KRAFT, registration.NOBODY_FENCED)),
          back=Leg(needs=STILL_COMPARED)),
     Step("Finalize", back=None, hold=True, irreversible=True, rests_on=RECORD, begun=check_finalize_begun,
-         unbegun=nodes.assign_controllers,
+         unbegun=nodes.assign_controllers, estimate=estimate.finalize, one_piece=True,
          forward=Leg(
              enter=(WITHIN_WINDOW, registration.ALL_KRAFT, dual_write.DUAL_WRITE, PARITY, quorum.QUORUM_UP,
                     registration.NOBODY_FENCED, replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY,
@@ -254,12 +254,12 @@ PLAN: Plan[Picture] = Plan((
              rollouts=(CONTROLLERS_TO_KRAFT,),
              done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),
     Step("HandOver", back=None, hold=True, unless=workloads.GIT_HAS_THE_TEMPLATE, rests_on=RECORD,
-         begun=check_hand_over_begun,
+         begun=check_hand_over_begun, estimate=estimate.hand_over,
          forward=Leg(
              enter=(workloads.ORIGINALS_KEPT, workloads.ONLY_OURS_WOULD_RESTART), ahead=goals.hold_outdated,
              keep=goals.hold_outdated, goal=goals.hand_over, rollouts=(TO_OWN_KRAFT, STARTED_ANEW),
              done=(workloads.NO_POD_WOULD_RESTART,))),
-    Step("ReleaseZooKeeper", back=None, rests_on=RECORD,
+    Step("ReleaseZooKeeper", back=None, rests_on=RECORD, estimate=estimate.release,
          forward=Leg(
              watch=(ending.RETAINED, ending.ZOOKEEPER_UNUSED, ending.BACK_WITHOUT_ZOOKEEPER),
              void=(ending.ZOOKEEPER_STOPPED,),

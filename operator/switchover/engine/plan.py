@@ -4,7 +4,7 @@
 perform, never both at once: what is not on record yet is not acted upon.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -16,6 +16,7 @@ from switchover.engine.effects import Effect
 from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, fail, gravest, wait
 from switchover.engine.position import NodeRecord, Position
 from switchover.engine.rollout import P, Rollout, roll
+from switchover.engine.work import Work
 from switchover.reasons.ending import RETAINING, SOAKING, ZOOKEEPER_RUNS
 from switchover.reasons.walk import (
     APPROVAL_VOID,
@@ -44,6 +45,11 @@ def nothing(_: object) -> tuple[Effect, ...]:
 
 def _no_records(_: object) -> Mapping[str, NodeRecord]:
     return {}
+
+
+def _no_work(_: object, name: str, slowest: bool) -> Iterable[Work]:
+    """The estimate of a step that takes no longer than the moments its gates want."""
+    return ()
 
 
 def _never(_: object) -> bool:
@@ -98,6 +104,9 @@ class Step(Generic[P]):
     were walked before it, either way: without that the record is not believed, whoever wrote it, and nothing is done. That a
     held step was let begin is believed as long as its approval stands, or once `begun` passes: then its first effect is
     seen. Otherwise it waits anew, with the records of its nodes as `unbegun` has them.
+
+    `estimate` is given its name, and whether to count by the slowest batch so far; it tells what is left of the way forward,
+    the batch on record not counted. In `one_piece` it goes on once a node was restarted, though its window may close.
     """
 
     name: str
@@ -109,6 +118,8 @@ class Step(Generic[P]):
     rests_on: tuple[Gate[P], ...] = ()
     begun: Callable[[P], Verdict] | None = None
     unbegun: Callable[[P], Mapping[str, NodeRecord]] = _no_records
+    estimate: Callable[[P, str, bool], Iterable[Work]] = _no_work
+    one_piece: bool = False
 
     def leg(self, direction: Direction) -> Leg[P] | None:
         """Its work in this direction; None where there is no way back."""
@@ -136,6 +147,11 @@ class Plan(Generic[P]):
     def final(self) -> frozenset[str]:
         """The names of the steps that cannot be taken back."""
         return frozenset(step.name for step in self.steps if step.back is None)
+
+    @property
+    def succeeded(self) -> int:
+        """How many steps there are until it has succeeded: those up to the one that cannot be taken back."""
+        return next((index for index, step in enumerate(self.steps, 1) if step.irreversible), len(self.steps))
 
     def index(self, name: str) -> int | None:
         """The place of a step, None for a name that is not in this plan."""
