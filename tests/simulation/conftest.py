@@ -4,6 +4,10 @@ import logging
 
 import pytest
 
+from named_facts import facts_are_named
+
+__all__ = ["facts_are_named"]
+
 
 @pytest.fixture(autouse=True)
 def quiet_kopf(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ from switchover.engine.reconcile import Reconciler
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
-from switchover.operator.connections import Adapters, Connections
+from switchover.operator.connections import Connections, Openers
 from switchover.operator.handlers import Loops, LoopsByNamespace, Watch, register, serve
 from switchover.operator.metrics import MeasuredMigrations, Metrics
 from switchover.operator.turns import Turns
@@ -361,9 +361,9 @@ class MigrationWorld:
         return EndState(files, stateful_sets, others, starts, kafka, status)
 
 
-def simulated(incarnation: Incarnation, kafka: Kafka) -> Adapters:
+def simulated(incarnation: Incarnation, kafka: Kafka) -> Openers:
     """Clients of the simulated world. They take any credentials."""
-    return Adapters(
+    return Openers(
         nodes=lambda _properties, _allowed, _within: SimulatedNodes(incarnation, kafka),
         zookeeper=lambda access: SimulatedZooKeeper(incarnation, kafka, access.servers),
         tree=lambda _: SimulatedTree(incarnation, kafka),

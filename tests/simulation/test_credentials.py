@@ -18,7 +18,7 @@ from simulation import migration_world
 from simulation.migration_world import HOW_FAR, NAME, SERVER_PROPERTIES, SPEC, MigrationWorld
 from simulation.virtual_time import TimeIsUp
 from switchover.cluster.door.mount import SCRIPT_KEY
-from switchover.operator.connections import Adapters
+from switchover.operator.connections import Openers
 from switchover.outside import security
 from switchover.zookeeper.client import security as zookeeper_security
 
@@ -58,7 +58,7 @@ class SecuredWorld(MigrationWorld):
             "server.properties": f"{SERVER_PROPERTIES}password.encoder.secret=canary-file\n"}))
         unsecured = migration_world.simulated
 
-        def simulated(incarnation: Incarnation, kafka: Kafka) -> Adapters:
+        def simulated(incarnation: Incarnation, kafka: Kafka) -> Openers:
             """Clients that read their properties as the real ones do, and then meet the simulated world."""
             inside = unsecured(incarnation, kafka)
 
@@ -67,7 +67,7 @@ class SecuredWorld(MigrationWorld):
                 self.opened.append(properties)
                 return properties
 
-            return Adapters(
+            return Openers(
                 nodes=lambda given, allowed, within: inside.nodes(noted(given, security.security), allowed, within),
                 zookeeper=lambda access: inside.zookeeper(
                     replace(access, properties=noted(access.properties, zookeeper_security.credentials))),

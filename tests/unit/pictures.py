@@ -486,7 +486,7 @@ class Cluster:
 
     def picture(self, position: Position, spec: KafkaMigrationSpec | None = None) -> Picture:
         seen = OFFSET + 1 if self.state is MigrationState.MIGRATION else -1
-        return Picture("to-kraft", "kafka", UID, spec or spec_of(), position, self.facts(), self.now, seen,
+        return Picture("to-kraft", "kafka", UID, spec or spec_of(), position, self.facts(), self.now, PLAN, seen,
                        {"Soak": SOAKING_SINCE}, {}, {name: (f"data-{name}/1",) for name in position.nodes},
                        operator_image=OPERATOR_IMAGE)
 

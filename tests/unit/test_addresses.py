@@ -10,7 +10,7 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.kafka.client.connection import Connection
 from switchover.kubernetes.client.pods import read_member_pod
-from switchover.operator.connections import Adapters, Connections, GroupAdapters, GroupConnections
+from switchover.operator.connections import Connections, GroupConnections, GroupOpeners, Openers
 from switchover.outside.access import Access
 from switchover.outside.addresses import Address, canonical, looked_up
 from switchover.outside.security import security
@@ -78,12 +78,12 @@ def test_every_client_of_a_migration_is_told_whose_names_are_meant(home: str, wi
             "kafka": kafka, "zookeeper": zookeeper, "brokers": [{"name": "kafka"}],
             "controllers": {"storage": {"size": "1Gi"}}}})
         workloads: Any = None
-        observer = await Connections("shop", workloads, workloads, workloads, Adapters(*[opened] * 4), home=home)(cluster)
+        observer = await Connections("shop", workloads, workloads, workloads, Openers(*[opened] * 4), home=home)(cluster)
         await observer._connected.clients(controllers=True)
         group = ConsumerGroupMigration.model_validate({"metadata": metadata, "spec": {
             "kafka": kafka, "zookeeper": zookeeper, "group": "orders", "coordination": {"to": "Kafka"},
             "workloads": [{"name": "orders", "kind": "Deployment", "container": "app", "template": {"image": "orders:2"}}]}})
-        watcher = await GroupConnections(workloads, workloads, workloads, GroupAdapters(*[opened] * 3), home=home)(group)
+        watcher = await GroupConnections(workloads, workloads, workloads, GroupOpeners(*[opened] * 3), home=home)(group)
         await watcher._connected.clients()
 
     asyncio.run(run())

@@ -10,7 +10,7 @@ from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.meta import Window
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster.estimate import ahead, direction_seconds, remaining, rollback_seconds, seconds_until_done
+from switchover.cluster.estimate import ahead, direction_seconds, remaining, rollback_seconds
 from switchover.cluster.facts import Facts
 from switchover.cluster.gates.windows import WITHIN_WINDOW
 from switchover.cluster.picture import Picture
@@ -19,6 +19,7 @@ from switchover.engine.gate import Verdict
 from switchover.engine.pace import Pace, Spent, spend, with_batch
 from switchover.engine.plan import decide
 from switchover.engine.position import NodeRecord
+from switchover.engine.work import seconds_until_done
 from switchover.metadata.image import MigrationState
 from unit.pictures import NOW, Modes, moment
 from unit.small_plan import NEW, OLD, intent, moving

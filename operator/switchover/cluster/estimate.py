@@ -3,43 +3,26 @@
 Nothing here is evidence: no gate of health rests on it. The gate of the windows does, with the slowest batch so far.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
-from switchover.api.kafka_migration import KafkaMigrationStep as Step
+from switchover.api.kafka_migration import KafkaMigrationStep as Name
 from switchover.api.kafka_migration import NodeMode
-from switchover.api.meta import Window
 from switchover.api.status import Direction
 from switchover.cluster import modes, nodes
 from switchover.cluster.gates.dual_write import copy_timeout
 from switchover.cluster.picture import Picture
 from switchover.engine.pace import Pace, under_way, waits_for_a_person
-from switchover.engine.plan import Decision
+from switchover.engine.plan import Decision, Step
 from switchover.engine.position import NodeRecord
 from switchover.engine.rollout import BatchSize
-from switchover.engine.windows import first_fit
+from switchover.engine.work import Work, seconds_until_done
 from switchover.outside.observed import Known
 
 BROKER_SECONDS = 120.0
 """Assumed of a batch of brokers before one was measured: eviction, start, and every replica in sync again."""
 CONTROLLER_SECONDS = 60.0
 """Assumed of a controller before one was measured."""
-STEPS = tuple(step.value for step in Step)
-SUCCEEDED = STEPS.index(Step.FINALIZE) + 1
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Something that starts once and then ends by itself. What `disrupts` starts within a window only.
-
-    With `from_start` its time is counted from the beginning of its step, and not from the end of what comes before.
-    """
-
-    step: str
-    seconds: float
-    restarts: int = 0
-    disrupts: bool = True
-    from_start: bool = False
 
 
 # --- restarts -----------------------------------------------------------------------------------------------------------
@@ -125,108 +108,85 @@ def _brokers(picture: Picture, step: str, mode: NodeMode, slowest: bool) -> Iter
 # --- forward ------------------------------------------------------------------------------------------------------------
 
 
-def _upgrade(picture: Picture, slowest: bool) -> Iterator[Work]:
+def upgrade(picture: Picture, step: str, slowest: bool) -> Iterator[Work]:
     if picture.upgrades:
-        yield from _brokers(picture, Step.UPGRADE_BROKERS, NodeMode.ZOOKEEPER_PINNED, slowest)
+        yield from _brokers(picture, step, NodeMode.ZOOKEEPER_PINNED, slowest)
 
 
-def _raise(picture: Picture, slowest: bool) -> Iterator[Work]:
+def raise_version(picture: Picture, step: str, slowest: bool) -> Iterator[Work]:
     if picture.raises:
-        yield from _brokers(picture, Step.RAISE_PROTOCOL_VERSION, NodeMode.ZOOKEEPER_RAISED, slowest)
+        yield from _brokers(picture, step, NodeMode.ZOOKEEPER_RAISED, slowest)
 
 
-def _provision(picture: Picture, slowest: bool) -> Iterator[Work]:
+def provision(picture: Picture, step: str, slowest: bool) -> Iterator[Work]:
     # All at once, and they restart nothing.
-    yield Work(Step.PROVISION_CONTROLLERS, restart_seconds(picture, NodeMode.MIGRATION_CONTROLLER, slowest))
+    yield Work(step, restart_seconds(picture, NodeMode.MIGRATION_CONTROLLER, slowest))
 
 
-def _enable(picture: Picture, slowest: bool) -> Iterator[Work]:
+def enable(picture: Picture, step: str, slowest: bool) -> Iterator[Work]:
     left = _left(picture, True, NodeMode.MIGRATION) - 1
-    yield from _batches(picture, Step.ENABLE_MIGRATION, NodeMode.MIGRATION, left, slowest)
+    yield from _batches(picture, step, NodeMode.MIGRATION, left, slowest)
 
 
-def _copy(picture: Picture, slowest: bool) -> Iterator[Work]:
+def copy(picture: Picture, step: str, slowest: bool) -> Iterator[Work]:
     """The last broker, claim and copy are one: between them no controller of the cluster works."""
     seconds = copy_timeout(picture) if slowest or picture.rehearsed is None else picture.rehearsed
     left = min(1, _left(picture, True, NodeMode.MIGRATION))
     last = [replace(batch, seconds=batch.seconds + seconds)
-            for batch in _batches(picture, Step.COPY_METADATA, NodeMode.MIGRATION, left, slowest)]
-    yield from last or (Work(Step.COPY_METADATA, seconds, disrupts=False),)
+            for batch in _batches(picture, step, NodeMode.MIGRATION, left, slowest)]
+    yield from last or (Work(step, seconds, disrupts=False),)
 
 
-def _move(picture: Picture, slowest: bool) -> Iterator[Work]:
-    yield from _brokers(picture, Step.MOVE_BROKERS, NodeMode.KRAFT, slowest)
+def move(picture: Picture, step: str, slowest: bool) -> Iterator[Work]:
+    yield from _brokers(picture, step, NodeMode.KRAFT, slowest)
 
 
-def _soak(picture: Picture, slowest: bool) -> Iterator[Work]:
+def soak(picture: Picture, step: str, slowest: bool) -> Iterator[Work]:
     at = picture.position
-    here = at.step == Step.SOAK
+    here = at.step == step
     stood = picture.now - at.opened if here and at.opened is not None else 0.0
     if not here or (at.batches_done == 0 and at.batch is None):
         # The rehearsed change of leader.
-        yield Work(Step.SOAK, restart_seconds(picture, NodeMode.MIGRATION_CONTROLLER, slowest), 1)
-    yield Work(Step.SOAK, max(0.0, picture.spec.soak_seconds - stood), disrupts=False, from_start=True)
+        yield Work(step, restart_seconds(picture, NodeMode.MIGRATION_CONTROLLER, slowest), 1)
+    yield Work(step, max(0.0, picture.spec.soak_seconds - stood), disrupts=False, from_start=True)
 
 
-def _finalize(picture: Picture, slowest: bool) -> Iterator[Work]:
+def finalize(picture: Picture, step: str, slowest: bool) -> Iterator[Work]:
     """All controllers are one: a quorum is not left half finalized."""
     left = _left(picture, False, NodeMode.KRAFT_CONTROLLER)
-    begun = picture.position.step == Step.FINALIZE and (picture.position.batches_done > 0 or under_way(picture.position))
-    yield Work(Step.FINALIZE, left * restart_seconds(picture, NodeMode.KRAFT_CONTROLLER, slowest), left, disrupts=not begun)
+    begun = picture.position.step == step and (picture.position.batches_done > 0 or under_way(picture.position))
+    yield Work(step, left * restart_seconds(picture, NodeMode.KRAFT_CONTROLLER, slowest), left, disrupts=not begun)
 
 
-def _hand_over(picture: Picture, slowest: bool) -> Iterator[Work]:
+def hand_over(picture: Picture, step: str, slowest: bool) -> Iterator[Work]:
     if picture.own_configuration:
-        yield from _brokers(picture, Step.HAND_OVER, NodeMode.OWN_KRAFT, slowest)
-        yield Work(Step.HAND_OVER, restart_seconds(picture, NodeMode.KRAFT_CONTROLLER, slowest), 1)
+        yield from _brokers(picture, step, NodeMode.OWN_KRAFT, slowest)
+        yield Work(step, restart_seconds(picture, NodeMode.KRAFT_CONTROLLER, slowest), 1)
 
 
-def _release(picture: Picture, slowest: bool) -> Iterator[Work]:
+def release(picture: Picture, step: str, slowest: bool) -> Iterator[Work]:
     at = picture.position
-    stood = picture.now - at.opened if at.step == Step.RELEASE_ZOOKEEPER and at.opened is not None else 0.0
-    yield Work(Step.RELEASE_ZOOKEEPER, max(0.0, picture.spec.zookeeper_retention_seconds - stood), disrupts=False)
-    restarted = at.batches_done + (at.batch is not None) if at.step == Step.RELEASE_ZOOKEEPER else 0
+    stood = picture.now - at.opened if at.step == step and at.opened is not None else 0.0
+    yield Work(step, max(0.0, picture.spec.zookeeper_retention_seconds - stood), disrupts=False)
+    restarted = at.batches_done + (at.batch is not None) if at.step == step else 0
     if picture.spec.zookeeper.shared:
         return
     if restarted < 1:
-        yield Work(Step.RELEASE_ZOOKEEPER, restart_seconds(picture, NodeMode.KRAFT, slowest) + _sizes(picture)[0].bake, 1)
+        yield Work(step, restart_seconds(picture, NodeMode.KRAFT, slowest) + _sizes(picture)[0].bake, 1)
     if restarted < 2:
-        yield Work(Step.RELEASE_ZOOKEEPER, restart_seconds(picture, NodeMode.KRAFT_CONTROLLER, slowest), 1)
+        yield Work(step, restart_seconds(picture, NodeMode.KRAFT_CONTROLLER, slowest), 1)
 
 
-WORK: dict[str, Callable[[Picture, bool], Iterator[Work]]] = {
-    Step.UPGRADE_BROKERS: _upgrade, Step.RAISE_PROTOCOL_VERSION: _raise, Step.PROVISION_CONTROLLERS: _provision,
-    Step.ENABLE_MIGRATION: _enable, Step.COPY_METADATA: _copy, Step.MOVE_BROKERS: _move, Step.SOAK: _soak,
-    Step.FINALIZE: _finalize, Step.HAND_OVER: _hand_over, Step.RELEASE_ZOOKEEPER: _release}
-"""Steps that take longer than the moments their gates want."""
-
-
-def work_of(picture: Picture, step: str, slowest: bool = False) -> tuple[Work, ...]:
+def work_of(picture: Picture, step: Step[Picture], slowest: bool = False) -> tuple[Work, ...]:
     """What is left of one step on the way forward, the batch on record not counted."""
-    return tuple(WORK[step](picture, slowest)) if step in WORK and nodes_of(picture) else ()
+    return tuple(step.estimate(picture, step.name, slowest)) if nodes_of(picture) else ()
 
 
 def ahead(picture: Picture) -> tuple[Work, ...]:
     """What is left until the migration has succeeded; after that, until ZooKeeper may be removed."""
-    first = STEPS.index(picture.position.step) if picture.position.step in STEPS else 0
-    steps = STEPS[first: SUCCEEDED] or STEPS[first:]
+    plan, first = picture.plan, picture.plan.index(picture.position.step) or 0
+    steps = plan.steps[first: plan.succeeded] or plan.steps[first:]
     return (*_rest_of_batch(picture), *(work for step in steps for work in work_of(picture, step)))
-
-
-def seconds_until_done(work: Sequence[Work], windows: Sequence[Window], now: float) -> float | None:
-    """How long it takes, with the times in which windows are closed; None when something fits into none of them."""
-    at, begun, step, stretch = now, now, "", None
-    for each in work:
-        if each.step != step:
-            step, begun = each.step, at
-        if windows and each.disrupts:
-            if stretch is None or at + each.seconds > stretch.closes:
-                stretch = first_fit(windows, at, each.seconds)
-            if stretch is None:
-                return None
-            at = max(at, stretch.opens)
-        at = max(at, begun + each.seconds) if each.from_start else at + each.seconds
-    return at - now
 
 
 # --- back ---------------------------------------------------------------------------------------------------------------
@@ -236,15 +196,15 @@ def way_back(picture: Picture) -> tuple[Work, ...]:
     """What it takes to bring every node from here back to where it came from: one by one, without bakes or windows."""
     at, own = picture.position, picture.controllers
     brokers = [record for name, record in at.nodes.items() if name not in own]
-    moved = at.step in STEPS[STEPS.index(Step.MOVE_BROKERS):]
+    moved = at.step in picture.plan.names[picture.plan.names.index(Name.MOVE_BROKERS):]
     to_migration = sum(moved and (record.assigned == NodeMode.KRAFT or not record.settled) for record in brokers)
     to_zookeeper = sum(record.assigned != NodeMode.ZOOKEEPER or not record.settled for record in brokers)
     running = sum(record.assigned in modes.RUNNING_CONTROLLERS for name, record in at.nodes.items() if name in own)
     stops = running if picture.high_watermark >= 0 else min(1, running)      # without a claim they are removed together
     return (
-        *(Work(Step.MOVE_BROKERS, restart_seconds(picture, NodeMode.MIGRATION), 1) for _ in range(to_migration)),
-        *(Work(Step.ENABLE_MIGRATION, restart_seconds(picture, NodeMode.STOPPED), 1) for _ in range(stops)),
-        *(Work(Step.ENABLE_MIGRATION, restart_seconds(picture, NodeMode.ZOOKEEPER), 1) for _ in range(to_zookeeper)),
+        *(Work(Name.MOVE_BROKERS, restart_seconds(picture, NodeMode.MIGRATION), 1) for _ in range(to_migration)),
+        *(Work(Name.ENABLE_MIGRATION, restart_seconds(picture, NodeMode.STOPPED), 1) for _ in range(stops)),
+        *(Work(Name.ENABLE_MIGRATION, restart_seconds(picture, NodeMode.ZOOKEEPER), 1) for _ in range(to_zookeeper)),
     )
 
 

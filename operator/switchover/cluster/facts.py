@@ -75,7 +75,7 @@ class Export:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that was observed in one pass, each item known or unknown."""
+    """All that was observed in one pass, each item known or unknown; those of `needs.Need` only where they are named."""
 
     kubernetes: Observed[KubernetesState] = NOT_ASKED
     zookeeper: Observed[ZooKeeperState] = NOT_ASKED
@@ -84,7 +84,7 @@ class Facts:
     zookeeper_topics: Observed[ZooKeeperTopics] = NOT_ASKED
     partition_epoch: Observed[int] = NOT_ASKED     # the largest controller_epoch in any partition's state
     stateless: Observed[Mapping[tuple[str, int], tuple[int, ...]]] = NOT_ASKED
-    """Partitions that ZooKeeper's topics list and that have no state there -> replicas; while dual write stands still."""
+    """Partitions that ZooKeeper's topics list and that have no state there -> replicas; none while dual write goes on."""
     zookeeper_connections: Mapping[str, Observed[int | None]] = field(default_factory=dict)
     """ZooKeeper's server -> its clients but ourselves; None where nobody accepts a connection any more."""
     answers: Mapping[int, Observed[NodeAnswer]] = field(default_factory=dict)         # node id -> ApiVersions
@@ -100,6 +100,6 @@ class Facts:
     groups: Mapping[str, Observed[JudgedGroup]] = field(default_factory=dict)         # those that the spec names
     zookeeper_groups: Observed[Mapping[str, ZooKeeperGroup]] = NOT_ASKED              # those that have members
     group_migrations: Observed[Mapping[str, tuple[GroupMigration, ...]]] = NOT_ASKED  # by group
-    rehearsal: Observed[JobRun | None] = NOT_ASKED         # its Job, while it goes on and before the copy
+    rehearsal: Observed[JobRun | None] = NOT_ASKED         # its Job
     exported: Observed[Export] = NOT_ASKED                 # the tree that it is to have
-    examination: Examination = field(default_factory=Examination)                             # in Preflight only
+    examination: Examination = field(default_factory=Examination)

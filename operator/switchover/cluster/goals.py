@@ -218,14 +218,15 @@ def controller_files(picture: Picture) -> tuple[Effect, ...]:
     if state is None:
         return ()
     own = picture.spec.brokers[0].name
-    original, brokers, voters = state.originals.get(own), picture.brokers_of(own), picture.voters
-    zookeeper = picture.facts.zookeeper
+    original, voters, zookeeper = state.originals.get(own), picture.voters, picture.facts.zookeeper
 
     def directives(pod: str) -> Directives:
         mode = picture.position.nodes[pod].assigned
         if mode == NodeMode.STOPPED:
             return edits.STOPPED
-        if original is None or voters is None or not isinstance(brokers, Known) or not isinstance(zookeeper, Known):
+        if original is None or voters is None or not isinstance(zookeeper, Known):
+            return None
+        if not isinstance(brokers := picture.brokers_of(own), Known):
             return None
         return edits.controller(mode, picture.controllers[pod], voters, brokers.value, zookeeper.value.cluster_id,
                                 manifests.log_dir(original, brokers.value))

@@ -39,7 +39,7 @@ class KafkaMigrations:
         status = migration.status
         position = position_of(status, on_record.records_of(status), PREFLIGHT, now)
         return Picture(
-            migration.metadata.name, namespace, migration.metadata.uid, migration.spec, position, Facts(), now,
+            migration.metadata.name, namespace, migration.metadata.uid, migration.spec, position, Facts(), now, PLAN,
             status.high_watermark, entered_of(status.steps), on_record.paces_of(status), on_record.volumes_of(status),
             on_record.rehearsed_of(status), self._policy, self._image)
 

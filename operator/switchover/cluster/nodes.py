@@ -10,7 +10,7 @@ from switchover.cluster.gates.door import OWN, not_passed
 from switchover.cluster.gates.quorum import unregistered
 from switchover.cluster.gates.read import was_restarted
 from switchover.cluster.picture import Picture
-from switchover.engine.effects import DeletePod, Effect, Evict
+from switchover.engine.effects import Effect, replacement
 from switchover.engine.position import NodeRecord
 from switchover.engine.rollout import BatchSize, Sight
 from switchover.kafka.node import NOT_LISTENING
@@ -55,17 +55,19 @@ def _door(picture: Picture, name: str, told: str) -> str:
 
 def _release(picture: Picture, name: str, told: str) -> str:
     """Why a broker answers as one that was not upgraded: it runs by its edits, and an older Kafka."""
-    record, brokers = picture.position.nodes[name], picture.brokers_of(name.rpartition("-")[0])
-    marker = picture.facts.markers.get(record.node_id)
-    if told != NodeMode.ZOOKEEPER or record.assigned in OWN or not (
-            isinstance(marker, Known) and isinstance(brokers, Known)):
+    record = picture.position.nodes[name]
+    if told != NodeMode.ZOOKEEPER or record.assigned in OWN or not isinstance(
+            picture.facts.markers.get(record.node_id), Known):
         return ""
-    return f"{name} runs a Kafka older than 3.9: {brokers.value.image} is not of that release" if brokers.value.image else ""
+    brokers = picture.brokers_of(name.rpartition("-")[0])
+    if not isinstance(brokers, Known) or not brokers.value.image:
+        return ""
+    return f"{name} runs a Kafka older than 3.9: {brokers.value.image} is not of that release"
 
 
 def replace_pod(_: Picture, name: str, seen: Sight) -> Effect:
-    """Evict a pod; one that is not Ready is deleted, since the budget would protect it from its own repair."""
-    return Evict(name, seen.uid) if seen.ready else DeletePod(name, seen.uid)
+    """The pod anew."""
+    return replacement(name, seen.uid, ready=seen.ready)
 
 
 def sizes(picture: Picture) -> tuple[BatchSize, ...]:

@@ -13,6 +13,7 @@ from switchover.cluster.door.layout import ContainerMissing
 from switchover.cluster.facts import Facts
 from switchover.cluster.modes import Voters
 from switchover.engine.pace import Pace
+from switchover.engine.plan import Plan, Step
 from switchover.engine.policy import NOTHING_MORE, Policy
 from switchover.engine.position import Position
 from switchover.kafka.node import NOT_LISTENING, BrokerView, NodeAnswer
@@ -41,6 +42,7 @@ class Picture:
     position: Position
     facts: Facts
     now: float
+    plan: Plan["Picture"] = field(repr=False)
     high_watermark: int = -1
     """The newest one that was seen while the metadata log said MIGRATION: so much must be in ZooKeeper; -1 for none."""
     entered: Mapping[str, float] = field(default_factory=dict)
@@ -58,6 +60,11 @@ class Picture:
     def at(self, position: Position) -> "Picture":
         """The same picture with another position, to ask what would hold there."""
         return replace(self, position=position)
+
+    @property
+    def step(self) -> Step["Picture"]:
+        """The step on record, which the plan has."""
+        return next(step for step in self.plan.steps if step.name == self.position.step)
 
     # --- the nodes ----------------------------------------------------------------------------------------------------
 
@@ -255,6 +262,8 @@ class Picture:
         found = state.value.brokers.get(workload)
         if found is None:
             return Unknown(f"StatefulSet {workload} does not exist")
+        if any(self.position.nodes[pod].assigned != NodeMode.ZOOKEEPER for pod in self.pods_of(workload)):
+            return Unknown(f"nothing is kept of what StatefulSet {workload} was, and its brokers run by our edits")
         settings, image = self._settings_of(workload), self._new_image_of(workload)
         if not isinstance(settings, Known):
             return settings

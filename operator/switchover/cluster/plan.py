@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from switchover.api.kafka_migration import NodeMode
-from switchover.cluster import goals, modes, nodes, preflight, rollback
+from switchover.cluster import estimate, goals, modes, nodes, preflight, rollback
 from switchover.cluster.gates import (
     backups,
     credentials,
@@ -25,6 +25,7 @@ from switchover.cluster.gates.on_record import RECORD_HOLDS, check_finalize_begu
 from switchover.cluster.gates.parity import PARITY
 from switchover.cluster.gates.rehearsal import REHEARSED, REHEARSED_AGAIN
 from switchover.cluster.gates.windows import WITHIN_WINDOW
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import replica_job
 from switchover.engine.effects import Effect
@@ -47,6 +48,12 @@ TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
 DRIVER: Gates = (dual_write.DRIVER_ALIVE,)
 WRITES: Gates = (*DRIVER, dual_write.PARTITION_STATES)
 RECORD: Gates = (RECORD_HOLDS,)
+ON_ZOOKEEPER = (Need.BROKER_SETTINGS,)
+"""Of whatever looks at brokers in ZooKeeper's modes: what they were, and which of these modes it is."""
+LAST_ON_ZOOKEEPER = (Need.BROKER_MODES,)
+"""The same where what they were is kept."""
+STILL_COMPARED = (Need.PARITY,)
+"""Where its figures alone show it: it takes a while, and is to be there when WrittenBack asks."""
 AFTER_A_PLAIN_BROKER: Gates = (
     door.STARTED_BY_ITS_EDITS, to_zookeeper.PLAIN_BROKER, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER)
 AFTER_A_BROKER: Gates = (
@@ -58,28 +65,34 @@ AFTER_A_CONTROLLER: Gates = (
 
 
 def brokers(mode: NodeMode, left: Left, before: Gates, after: Gates, sizes: Sizes = nodes.sizes,
-            assign: Goal = goals.broker_files) -> Rollout[Picture]:
+            assign: Goal = goals.broker_files, needs: tuple[Need, ...] = ()) -> Rollout[Picture]:
     """A rollout of brokers."""
     return Rollout(mode=mode, left=left, sight=nodes.sight, assign=assign, replace=nodes.replace_pod, sizes=sizes,
-                   before=before, after=after)
+                   before=before, after=after, needs=needs)
 
 
 def controllers(mode: NodeMode, left: Left, before: Gates = (), after: Gates = (), sizes: Sizes = rollback.all_controllers,
-                replace: Replace = nodes.replace_pod, restart: bool = False) -> Rollout[Picture]:
+                replace: Replace = nodes.replace_pod, restart: bool = False,
+                needs: tuple[Need, ...] = ()) -> Rollout[Picture]:
     """A rollout of controllers."""
     return Rollout(mode=mode, left=left, sight=nodes.sight, assign=goals.controller_files, replace=replace, sizes=sizes,
-                   before=before, after=after, restart=restart)
+                   before=before, after=after, restart=restart, needs=needs)
 
 
 # --- The way forward ----------------------------------------------------------------------------------------------------
 
 TO_PINNED = brokers(
-    NodeMode.ZOOKEEPER_PINNED, nodes.brokers_to_pinned, BEFORE_A_BROKER_MOVES, AFTER_A_PLAIN_BROKER)
+    NodeMode.ZOOKEEPER_PINNED, nodes.brokers_to_pinned, BEFORE_A_BROKER_MOVES, AFTER_A_PLAIN_BROKER,
+    needs=ON_ZOOKEEPER)
 TO_RAISED = brokers(
-    NodeMode.ZOOKEEPER_RAISED, nodes.brokers_to_raised, BEFORE_A_BROKER_MOVES, AFTER_A_PLAIN_BROKER)
+    NodeMode.ZOOKEEPER_RAISED, nodes.brokers_to_raised, BEFORE_A_BROKER_MOVES, AFTER_A_PLAIN_BROKER,
+    needs=ON_ZOOKEEPER)
 TO_MIGRATION_BUT_LAST = brokers(
-    NodeMode.MIGRATION, nodes.all_but_the_last_to_migration, BEFORE_A_BROKER_MOVES, AFTER_A_BROKER)
-LAST_TO_MIGRATION = brokers(NodeMode.MIGRATION, nodes.the_last_to_migration, BEFORE_A_BROKER_MOVES, AFTER_A_BROKER)
+    NodeMode.MIGRATION, nodes.all_but_the_last_to_migration, BEFORE_A_BROKER_MOVES, AFTER_A_BROKER,
+    needs=ON_ZOOKEEPER)
+LAST_TO_MIGRATION = brokers(
+    NodeMode.MIGRATION, nodes.the_last_to_migration, BEFORE_A_BROKER_MOVES, AFTER_A_BROKER,
+    needs=LAST_ON_ZOOKEEPER)
 TO_KRAFT = brokers(
     NodeMode.KRAFT, nodes.brokers_to_kraft,
     (*BEFORE_A_BROKER_MOVES, dual_write.DUAL_WRITE_ALIVE, disks.TOPIC_IDS_ON_DISK),
@@ -90,7 +103,7 @@ REGISTERED_AGAIN = controllers(
 RESTARTED = controllers(NodeMode.MIGRATION_CONTROLLER, rollback.to_restart, restart=True)
 HANDED_ON = controllers(
     NodeMode.MIGRATION_CONTROLLER, rollback.to_hand_on, sizes=nodes.one_by_one, restart=True,
-    before=(quorum.MAJORITY_WITHOUT_BATCH,), after=(quorum.QUORUM_UP,))
+    before=(quorum.MAJORITY_WITHOUT_BATCH,), after=(quorum.QUORUM_UP,), needs=(Need.PARITY,))
 FAILED_OVER = controllers(
     NodeMode.MIGRATION_CONTROLLER, rollback.to_fail_over, sizes=nodes.one_by_one, restart=True,
     before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED),
@@ -140,7 +153,7 @@ BACK_TO_ZOOKEEPER = brokers(
     NodeMode.ZOOKEEPER, rollback.to_zookeeper, sizes=nodes.one_by_one, assign=rollback.no_files,
     before=(to_zookeeper.TEMPLATE_IS_ORIGINAL, workloads.NODES_SCHEDULABLE, to_zookeeper.ZOOKEEPER_RULES,
             replicas.RESTART_IS_SAFE, disks.DISKS_ALLOW_ROLLBACK),
-    after=AFTER_A_PLAIN_BROKER)
+    after=AFTER_A_PLAIN_BROKER, needs=ON_ZOOKEEPER)
 
 GIVEN_BACK: Leg[Picture] = Leg(
     goal=rollback.release_brokers, rollouts=(BACK_TO_ZOOKEEPER,),
@@ -149,10 +162,10 @@ GIVEN_BACK: Leg[Picture] = Leg(
 # --- The table ----------------------------------------------------------------------------------------------------------
 
 PLAN: Plan[Picture] = Plan((
-    Step("Preflight", rests_on=RECORD, forward=Leg(done=preflight.GATES), back=Leg(one_way=True)),
+    Step("Preflight", rests_on=RECORD, forward=Leg(done=preflight.GATES), back=Leg(one_way=True, needs=ON_ZOOKEEPER)),
     Step("Rehearse", rests_on=RECORD,
          forward=Leg(goal=replica_job.rehearse, done=(REHEARSED,)), back=Leg(one_way=True)),
-    Step("UpgradeBrokers", rests_on=RECORD,
+    Step("UpgradeBrokers", rests_on=RECORD, estimate=estimate.upgrade,
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_IDENTIFIED),
              assigns=nodes.assign_brokers,
@@ -161,7 +174,7 @@ PLAN: Plan[Picture] = Plan((
              keep=goals.keep_on_delete,
              rollouts=(TO_PINNED,)),
          back=GIVEN_BACK),
-    Step("RaiseProtocolVersion", rests_on=RECORD,
+    Step("RaiseProtocolVersion", rests_on=RECORD, estimate=estimate.raise_version,
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_ON_RECORD),
              assigns=nodes.assign_missing_brokers,
@@ -170,18 +183,18 @@ PLAN: Plan[Picture] = Plan((
              keep=goals.keep_on_delete,
              rollouts=(TO_RAISED,)),
          back=GIVEN_BACK),
-    Step("ProvisionControllers", rests_on=RECORD,
+    Step("ProvisionControllers", rests_on=RECORD, estimate=estimate.provision,
          forward=Leg(
              enter=(WITHIN_WINDOW,),
              assigns=nodes.assign_controllers,
              watch=(credentials.LISTENER_CREDENTIALS,),
-             goal=goals.claim_and_provision,
+             goal=goals.claim_and_provision, needs=ON_ZOOKEEPER,
              rescue_from=(quorum.CONTROLLERS_READY,), rescue=REGISTERED_AGAIN,
              done=(quorum.QUORUM_UP, quorum.CONTROLLERS_READY, quorum.PRE_MIGRATION, reach.CONTROLLERS_REACH_BROKERS)),
          back=Leg(
-             goal=rollback.remove_controllers, rollouts=(STOPPED,), done=(to_zookeeper.CONTROLLERS_GONE,),
-             one_way=True, critical=rollback.is_critical)),
-    Step("EnableMigration", rests_on=RECORD,
+             goal=rollback.remove_controllers, needs=(*ON_ZOOKEEPER, Need.PARTITION_EPOCH), rollouts=(STOPPED,),
+             done=(to_zookeeper.CONTROLLERS_GONE,), one_way=True, critical=rollback.is_critical)),
+    Step("EnableMigration", rests_on=RECORD, estimate=estimate.enable,
          forward=Leg(
              enter=(WITHIN_WINDOW,), watch=BROKER_WATCH, goal=goals.take_templates_over,
              keep=goals.keep_on_delete, rollouts=(TO_MIGRATION_BUT_LAST,)),
@@ -192,7 +205,7 @@ PLAN: Plan[Picture] = Plan((
              rollouts=(STARTED_AGAIN, STOPPED, BACK_TO_ZOOKEEPER),
              done=(workloads.NO_POD_WOULD_RESTART,),
              one_way=True, critical=rollback.is_critical)),
-    Step("CopyMetadata", rests_on=RECORD,
+    Step("CopyMetadata", rests_on=RECORD, estimate=estimate.copy, one_piece=True,
          forward=Leg(
              enter=(WITHIN_WINDOW, disks.TOPIC_IDS_ON_DISK, REHEARSED_AGAIN), ahead=replica_job.rehearse_again,
              watch=(*TAKEN_OVER, dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM),
@@ -201,7 +214,7 @@ PLAN: Plan[Picture] = Plan((
              rollouts=(LAST_TO_MIGRATION,),
              done=(dual_write.CLAIMED, dual_write.COPIED)),
          back=Leg(watch=WRITES, rescue_from=(*DRIVER, to_zookeeper.WRITTEN_BACK), rescue=HANDED_ON,
-                  keep=goals.keep_dual_write,
+                  keep=goals.keep_dual_write, needs=LAST_ON_ZOOKEEPER,
                   done=(to_zookeeper.WRITTEN_BACK,))),
     Step("DualWrite", rests_on=RECORD,
          forward=Leg(
@@ -209,8 +222,9 @@ PLAN: Plan[Picture] = Plan((
              keep=goals.keep_dual_write,
              done=(dual_write.DUAL_WRITE, PARITY, registration.NOBODY_FENCED)),
          back=Leg(
-             watch=(workloads.TEMPLATE_IS_OURS,), keep=goals.keep_on_delete, done=(disks.DISKS_ALLOW_ROLLBACK,))),
-    Step("MoveBrokers", rests_on=RECORD,
+             watch=(workloads.TEMPLATE_IS_OURS,), keep=goals.keep_on_delete, done=(disks.DISKS_ALLOW_ROLLBACK,),
+             needs=STILL_COMPARED)),
+    Step("MoveBrokers", rests_on=RECORD, estimate=estimate.move,
          forward=Leg(
              enter=(WITHIN_WINDOW, zookeeper_groups.NO_ZOOKEEPER_GROUPS, *WRITES), ahead=goals.put_dual_write_right,
              watch=(zookeeper_groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *WRITES),
@@ -219,7 +233,7 @@ PLAN: Plan[Picture] = Plan((
              done=(registration.ALL_KRAFT,)),
          back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *WRITES), rescue_from=DRIVER, rescue=HANDED_ON,
                   keep=goals.keep_dual_write, rollouts=(BACK_TO_MIGRATION,))),
-    Step("Soak", rests_on=RECORD,
+    Step("Soak", rests_on=RECORD, estimate=estimate.soak,
          forward=Leg(
              enter=WRITES, ahead=goals.put_dual_write_right,
              watch=(dual_write.DUAL_WRITE_ALIVE, *WRITES, workloads.TEMPLATE_IS_OURS, *KEPT),
@@ -227,27 +241,28 @@ PLAN: Plan[Picture] = Plan((
              keep=goals.keep_dual_write,
              rollouts=(FAILED_OVER,),
              done=(ending.SOAKED, dual_write.DUAL_WRITE, PARITY, registration.ALL_KRAFT, registration.NOBODY_FENCED)),
-         back=Leg()),
+         back=Leg(needs=STILL_COMPARED)),
     Step("Finalize", back=None, hold=True, irreversible=True, rests_on=RECORD, begun=check_finalize_begun,
-         unbegun=nodes.assign_controllers,
+         unbegun=nodes.assign_controllers, estimate=estimate.finalize, one_piece=True,
          forward=Leg(
              enter=(WITHIN_WINDOW, registration.ALL_KRAFT, dual_write.DUAL_WRITE, PARITY, quorum.QUORUM_UP,
                     registration.NOBODY_FENCED, replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY,
                     backups.BACKUPS_TAKEN),
-             ahead=goals.put_dual_write_right,
+             ahead=goals.put_dual_write_right, needs_to_begin=(Need.STATELESS,),
              watch=(groups.GROUPS_HEALTHY, *KEPT),
              keep=goals.keep_on_delete,
              rollouts=(CONTROLLERS_TO_KRAFT,),
              done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),
     Step("HandOver", back=None, hold=True, unless=workloads.GIT_HAS_THE_TEMPLATE, rests_on=RECORD,
-         begun=check_hand_over_begun,
+         begun=check_hand_over_begun, estimate=estimate.hand_over,
          forward=Leg(
              enter=(workloads.ORIGINALS_KEPT, workloads.ONLY_OURS_WOULD_RESTART), ahead=goals.hold_outdated,
              keep=goals.hold_outdated, goal=goals.hand_over, rollouts=(TO_OWN_KRAFT, STARTED_ANEW),
              done=(workloads.NO_POD_WOULD_RESTART,))),
-    Step("ReleaseZooKeeper", back=None, rests_on=RECORD,
+    Step("ReleaseZooKeeper", back=None, rests_on=RECORD, estimate=estimate.release,
          forward=Leg(
              watch=(ending.RETAINED, ending.ZOOKEEPER_UNUSED, ending.BACK_WITHOUT_ZOOKEEPER),
              void=(ending.ZOOKEEPER_STOPPED,),
+             needs=ending.ASKED,
              rollouts=(*map(started_without_zookeeper, modes.ON_KRAFT), CONTROLLER_WITHOUT_ZOOKEEPER))),
 ))

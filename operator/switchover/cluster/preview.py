@@ -11,9 +11,10 @@ from switchover.cluster import modes
 from switchover.cluster.controllers import manifests
 from switchover.cluster.door import edits
 from switchover.cluster.door.brokers import Brokers
-from switchover.cluster.estimate import Work, ahead, measured, restart_seconds, seconds_until_done
+from switchover.cluster.estimate import ahead, measured, restart_seconds
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
+from switchover.engine.work import Work, seconds_until_done
 from switchover.kafka.node import BrokerExamination
 from switchover.outside.observed import Known
 from switchover.visible import EACH_ITS_OWN, HIDDEN, shown

@@ -15,7 +15,7 @@ from switchover.cluster.gates.read import is_claimed, leading_controller, pods_o
 from switchover.cluster.gates.rollback import is_behind
 from switchover.cluster.goals import state_of
 from switchover.cluster.picture import Picture
-from switchover.engine.effects import Delete, DeletePod, Effect, patch_stateful_set
+from switchover.engine.effects import Delete, Effect, patch_stateful_set, replacement
 from switchover.engine.rollout import BatchSize, Sight
 from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known, Observed
@@ -57,13 +57,13 @@ def stop_sizes(picture: Picture) -> tuple[BatchSize, ...]:
 
 
 def stop_pod(picture: Picture, name: str, seen: Sight) -> Effect:
-    """Evict; with a stale `/migration` delete, since every election brings the controllers nearer to deleting all topics."""
+    """The pod anew; with a stale `/migration` at once, since every election brings the controllers nearer to deleting all
+    topics."""
     zookeeper, log = _zookeeper(picture), picture.facts.log
     migration = zookeeper.migration if zookeeper is not None else None
     fresh = isinstance(log, Known) and log.value.migration_state is MigrationState.PRE_MIGRATION
-    if fresh and migration is not None and migration.offset > 0:
-        return DeletePod(name, seen.uid)
-    return nodes.replace_pod(picture, name, seen)
+    stale = fresh and migration is not None and migration.offset > 0
+    return replacement(name, seen.uid, ready=seen.ready, at_once=stale)
 
 
 def to_start_again(picture: Picture) -> Observed[list[str]]:
@@ -188,8 +188,7 @@ def end_claim(picture: Picture) -> tuple[Effect, ...]:
     claimed = is_claimed(zookeeper)
     if state.controllers is not None and not claimed:
         return (Delete("apps/v1", "StatefulSet", state.controllers.name, state.controllers.uid),)
-    parity = picture.facts.parity
-    if claimed and not picture.is_stopping and isinstance(parity, Known) and parity.value.overdue:
+    if claimed and not picture.is_stopping and isinstance(parity := picture.facts.parity, Known) and parity.value.overdue:
         return (RaiseVersions(parity.value.overdue, zookeeper.controller_epoch),)
     if not _all_stopped(picture, state):
         return ()

@@ -70,13 +70,19 @@ class Evict:
 
 @dataclass(frozen=True, slots=True)
 class DeletePod:
-    """Delete exactly this pod, which is not Ready: a budget would keep a broken pod from being repaired."""
+    """Delete exactly this pod; no budget holds."""
 
     pod: str
     uid: str
 
     def __str__(self) -> str:
         return f"delete pod {self.pod} ({self.uid})"
+
+
+def replacement(pod: str, uid: str, *, ready: bool, at_once: bool = False) -> Evict | DeletePod:
+    """What has exactly this pod made anew, whoever wants it: an eviction. A pod that is not Ready is deleted, since a budget
+    would keep it from its own repair; so is one that has to go `at_once`, where waiting for a budget does harm."""
+    return Evict(pod, uid) if ready and not at_once else DeletePod(pod, uid)
 
 
 @dataclass(frozen=True, slots=True)

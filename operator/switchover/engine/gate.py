@@ -115,7 +115,8 @@ class Gate(Generic[P]):
     With `patience` (seconds), a gate that has found the same for longer makes the migration Stalled in its words. What it
     could not observe is no finding: for that the step has a patience of its own. After `undo` seconds of the same finding
     the steps are taken back without being asked: the cluster cannot stay as it is. What it found for less than `grace`
-    seconds shuts it like anything else, but may pass by itself: nothing that was proven is void for it.
+    seconds shuts it like anything else, but may pass by itself: nothing that was proven is void for it. `needs` names the
+    facts that it reads of those that no pass reads without being asked to.
     """
 
     name: str
@@ -125,6 +126,7 @@ class Gate(Generic[P]):
     patience: Callable[[P], float] | None = None
     undo: Callable[[P], float] | None = None
     grace: float = 0.0
+    needs: tuple[str, ...] = ()
 
 
 def _held(lasted: float, hold: float, passes: int, samples: int) -> tuple[str, str]:
@@ -222,6 +224,6 @@ class Judge(Generic[P]):
 
 
 def check(name: str, find: Callable[[P], Iterable[Verdict]], passes: str,
-          samples: Callable[[P], int] = lambda _: 1) -> Gate[P]:
+          samples: Callable[[P], int] = lambda _: 1, needs: tuple[str, ...] = ()) -> Gate[P]:
     """The gate of a check of Preflight: it tells all findings, and is open when none of them is a blocker."""
-    return Gate(name, lambda picture: gravest(complete(find, picture), passes), samples=samples)
+    return Gate(name, lambda picture: gravest(complete(find, picture), passes), samples=samples, needs=needs)

@@ -4,8 +4,10 @@
 perform, never both at once: what is not on record yet is not acted upon.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
 from typing import Generic
 
 from switchover.api.status import Direction
@@ -14,6 +16,7 @@ from switchover.engine.effects import Effect
 from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, fail, gravest, wait
 from switchover.engine.position import NodeRecord, Position
 from switchover.engine.rollout import P, Rollout, roll
+from switchover.engine.work import Work
 from switchover.reasons.ending import RETAINING, SOAKING, ZOOKEEPER_RUNS
 from switchover.reasons.walk import (
     APPROVAL_VOID,
@@ -44,6 +47,11 @@ def _no_records(_: object) -> Mapping[str, NodeRecord]:
     return {}
 
 
+def _no_work(_: object, name: str, slowest: bool) -> Iterable[Work]:
+    """The estimate of a step that takes no longer than the moments its gates want."""
+    return ()
+
+
 def _never(_: object) -> bool:
     return False
 
@@ -59,6 +67,8 @@ class Leg(Generic[P]):
     `critical`. What `keep` gives is done first and always, shut gates or a pause notwithstanding: it only takes back what
     others did. `ahead` does the same while the step has not begun yet, for what the steps before it have left. A batch of
     restarts is void, paused or not, once a gate of `void` has found something: what it was to prove does not hold.
+    `needs` names the facts that its own functions read of those that no pass reads without being asked to, and
+    `needs_to_begin` those that `assigns` and `ahead` read.
     """
 
     enter: tuple[Gate[P], ...] = ()
@@ -74,6 +84,16 @@ class Leg(Generic[P]):
     void: tuple[Gate[P], ...] = ()
     one_way: bool = False
     critical: Callable[[P], bool] = _never
+    needs: tuple[str, ...] = ()
+    needs_to_begin: tuple[str, ...] = ()
+
+    def reads(self, *, begun: bool) -> frozenset[str]:
+        """Every fact that it, its rollouts or its gates name, those for its beginning left out once it has begun."""
+        rollouts = (*self.rollouts, *((self.rescue,) if self.rescue is not None else ()))
+        gates = (*self.watch, *self.done, *self.rescue_from, *self.void, *(() if begun else self.enter),
+                 *(gate for rollout in rollouts for gate in (*rollout.before, *rollout.after)))
+        named = (*self.needs, *(() if begun else self.needs_to_begin), *(need for each in rollouts for need in each.needs))
+        return frozenset((*named, *(need for gate in gates for need in gate.needs)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +104,9 @@ class Step(Generic[P]):
     were walked before it, either way: without that the record is not believed, whoever wrote it, and nothing is done. That a
     held step was let begin is believed as long as its approval stands, or once `begun` passes: then its first effect is
     seen. Otherwise it waits anew, with the records of its nodes as `unbegun` has them.
+
+    `estimate` is given its name, and whether to count by the slowest batch so far; it tells what is left of the way forward,
+    the batch on record not counted. In `one_piece` it goes on once a node was restarted, though its window may close.
     """
 
     name: str
@@ -95,9 +118,21 @@ class Step(Generic[P]):
     rests_on: tuple[Gate[P], ...] = ()
     begun: Callable[[P], Verdict] | None = None
     unbegun: Callable[[P], Mapping[str, NodeRecord]] = _no_records
+    estimate: Callable[[P, str, bool], Iterable[Work]] = _no_work
+    one_piece: bool = False
+
+    def leg(self, direction: Direction) -> Leg[P] | None:
+        """Its work in this direction; None where there is no way back."""
+        return self.forward if direction is Direction.FORWARD else self.back
+
+    def reads(self, direction: Direction, *, begun: bool) -> frozenset[str]:
+        """Every fact that the leg or a gate of the step itself names."""
+        leg, own = self.leg(direction), (*self.rests_on, *((self.unless,) if self.unless is not None else ()))
+        named = frozenset(need for gate in own for need in gate.needs)
+        return named if leg is None else named | leg.reads(begun=begun)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan(Generic[P]):
     """The ordered steps of one migration."""
 
@@ -113,6 +148,11 @@ class Plan(Generic[P]):
         """The names of the steps that cannot be taken back."""
         return frozenset(step.name for step in self.steps if step.back is None)
 
+    @property
+    def succeeded(self) -> int:
+        """How many steps there are until it has succeeded: those up to the one that cannot be taken back."""
+        return next((index for index, step in enumerate(self.steps, 1) if step.irreversible), len(self.steps))
+
     def index(self, name: str) -> int | None:
         """The place of a step, None for a name that is not in this plan."""
         return next((index for index, step in enumerate(self.steps) if step.name == name), None)
@@ -126,6 +166,15 @@ class Plan(Generic[P]):
         if current.irreversible and at.opened is None and at.direction is Direction.FORWARD:
             here -= 1
         return all(step.back is not None for step in self.steps[: here + 1])
+
+    def needs(self, at: Position) -> frozenset[str]:
+        """The facts that are read here, of those that no pass reads without being asked to: what the leg on record names."""
+        return self._needs.get((at.step, at.direction, at.opened is not None), frozenset())
+
+    @cached_property
+    def _needs(self) -> Mapping[tuple[str, Direction, bool], frozenset[str]]:
+        return {(step.name, direction, begun): step.reads(direction, begun=begun)
+                for step, direction, begun in product(self.steps, Direction, (False, True))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +257,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     if at.finished and (at.direction is intent.direction or at.direction is Direction.FORWARD):
         judge.all_open(step.rests_on, picture)
         return at, (), ""
-    leg = step.forward if at.direction is Direction.FORWARD else step.back
+    leg = step.leg(at.direction)
     one_way = leg is not None and leg.one_way and not at.finished
     if at.direction is not intent.direction and not intent.paused and not one_way:
         return _turn(plan, index, picture, intent, judge, now)

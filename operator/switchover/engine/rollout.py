@@ -75,7 +75,8 @@ class Rollout(Generic[P]):
 
     `left` gives the nodes that are not assigned yet, in order; `sight` looks at one; `assign` gives the effects that
     make the recorded assignment true outside (none once it is); `replace` gives the effect that replaces a pod. With
-    `restart` a node is replaced even when it already runs in `mode`.
+    `restart` a node is replaced even when it already runs in `mode`. `needs` names the facts that these functions read of
+    those that no pass reads without being asked to.
     """
 
     mode: str
@@ -87,6 +88,7 @@ class Rollout(Generic[P]):
     before: tuple[Gate[P], ...]
     after: tuple[Gate[P], ...]
     restart: bool = False
+    needs: tuple[str, ...] = ()
 
     def owns(self, at: Position) -> bool:
         """Whether the batch on record is one of this rollout."""

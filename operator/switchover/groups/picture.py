@@ -45,10 +45,11 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that was observed in one pass, each item known or unknown. `samples` are oldest first."""
+    """All that was observed in one pass, each item known or unknown; those of `needs.Need` only where they are named.
+    `samples` are oldest first."""
 
     fleet: Observed[Fleet] = NOT_ASKED
-    others: Observed[Mapping[str, str]] = NOT_ASKED              # in Preflight only: name -> kind of what is not moved
+    others: Observed[Mapping[str, str]] = NOT_ASKED              # name -> kind of what is not moved
     cluster_id: Observed[str] = NOT_ASKED
     group: Observed[Group] = NOT_ASKED
     partitions: Observed[Mapping[str, int]] = NOT_ASKED          # topic -> how many
@@ -61,13 +62,13 @@ class Facts:
     readiness: Observed[Readiness] = NOT_ASKED
     offered: Observed[Mapping[str, bool]] = NOT_ASKED            # strategy -> whether every member offers it
     unchecked: Observed[tuple[str, ...]] = NOT_ASKED             # Secrets with which servers may show any name
-    missing_rights: Observed[tuple[str, ...]] = NOT_ASKED        # in Preflight only: "patch deployments.apps"
-    trials: Observed[Mapping[str, Observed[Mapping[str, Any]]]] = NOT_ASKED    # in Preflight only, by name: the template
+    missing_rights: Observed[tuple[str, ...]] = NOT_ASKED        # "patch deployments.apps"
+    trials: Observed[Mapping[str, Observed[Mapping[str, Any]]]] = NOT_ASKED    # by name: the template
     zookeeper: Observed[World] = NOT_ASKED                       # with coordination only, as all that follows
     stores: Observed[tuple[StoreSample, ...]] = NOT_ASKED        # oldest first
     quiet_since: Observed[float] = NOT_ASKED                     # when an old one was there, or nobody could tell
     missing_zookeeper_rights: Observed[tuple[str, ...]] = NOT_ASKED
-    audit: Observed[JobRun | None] = NOT_ASKED                   # in Audit only
+    audit: Observed[JobRun | None] = NOT_ASKED
     baseline: Observed[WeeklyBaseline | str] = NOT_ASKED         # with gates.baselineRef; why it is of no use
     lease_holder: str = ""
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from switchover.api.consumer_group_migration import Workload, WorkloadKind
 from switchover.api.status import Direction
-from switchover.engine.effects import DeletePod, Effect, Evict
+from switchover.engine.effects import Effect, replacement
 from switchover.engine.position import NodeRecord
 from switchover.engine.rollout import BatchSize, Sight
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
@@ -159,7 +159,8 @@ def _by_partition(picture: Picture, name: str, source: MemberWorkload) -> Iterat
         return
     for pod in (source.pods[each] for each in stateful_set.highest(source, updated) if each in source.pods):
         if pod.revision != source.update_revision and not pod.ready and not pod.terminating:
-            yield DeletePod(pod.name, pod.uid)          # with OrderedReady it would stand in the way of its own repair
+            # With OrderedReady it would stand in the way of its own repair.
+            yield replacement(pod.name, pod.uid, ready=pod.ready)
 
 
 def _onward(picture: Picture, source: MemberWorkload, updated: int) -> int:
@@ -235,4 +236,4 @@ def one(_: Picture) -> tuple[BatchSize, ...]:
 def evict(picture: Picture, slot: str, seen: Sight) -> Effect:
     """Evict the pod that fills a slot."""
     pod = next((pod for _, _, pod in picture.pods() if pod.uid == seen.uid), None)
-    return Evict(pod.name if pod is not None else slot, seen.uid)
+    return replacement(pod.name if pod is not None else slot, seen.uid, ready=seen.ready)

@@ -58,7 +58,7 @@ C = TypeVar("C", bound=Client)
 
 
 @dataclass(frozen=True, slots=True)
-class Adapters:
+class Openers:
     """What opens a client from client properties; each raises Refused for those that it cannot use."""
 
     nodes: Callable[[Mapping[str, str], AllowedServers, str], KafkaNodes] = KafkaWire
@@ -67,14 +67,14 @@ class Adapters:
     offsets: Callable[[Access], GroupOffsets] = WireOffsets
 
 
-REAL = Adapters(offsets=partial(WireOffsets, keep=KEEP_SECONDS))
+REAL = Openers(offsets=partial(WireOffsets, keep=KEEP_SECONDS))
 
 
 class Connections:
     """`reconcile.Connect` on the real clients."""
 
     def __init__(self, namespace: str, workloads: KubernetesWorkloads, survey: KubernetesSurvey, clock: Clock,
-                 adapters: Adapters = REAL, watched: KubernetesWorkloads | None = None, home: str = "") -> None:
+                 openers: Openers = REAL, watched: KubernetesWorkloads | None = None, home: str = "") -> None:
         """`home` is the namespace that we run in, "" for the migration's own."""
         self._home = home
         self._watched = watched
@@ -83,10 +83,10 @@ class Connections:
         self._survey = survey
         self._workloads = workloads
         self._clock = clock
-        self._adapters = adapters
+        self._openers = openers
 
     async def __call__(self, migration: KafkaMigration) -> Observer:
-        connected = Credentialed(migration, self._workloads, self._adapters, self._secrets, self._home)
+        connected = Credentialed(migration, self._workloads, self._openers, self._secrets, self._home)
         return Observer(self._namespace, self._workloads, self._survey, connected, self._clock, self._watched)
 
 
@@ -178,11 +178,11 @@ async def _all_of(*asked: Awaitable[Credentials]) -> list[Credentials]:
 class Credentialed:
     """`cluster.observe.observer.Connected` for a KafkaMigration."""
 
-    def __init__(self, migration: KafkaMigration, workloads: KubernetesWorkloads, adapters: Adapters,
+    def __init__(self, migration: KafkaMigration, workloads: KubernetesWorkloads, openers: Openers,
                  secrets: Answers, home: str = "") -> None:
         self._spec = migration.spec
         self._controllers = addresses(migration.spec, migration.metadata.namespace).values()
-        self._adapters = adapters
+        self._openers = openers
         self._kept = Kept(migration, workloads, secrets, home)
 
     async def clients(self, *, controllers: bool) -> Clients:
@@ -194,7 +194,7 @@ class Credentialed:
             self._kept.credentials(spec.zookeeper.credentials_ref, ZOOKEEPER, Access(spec.zookeeper.connect).addresses),
             self._kept.credentials(own.credentials_ref if controllers else None, KAFKA, self._controllers))
         to_controllers = replace(secret, properties=listener.client_properties(own, secret.properties))
-        open_zookeeper, open_offsets, open_tree = self._adapters.zookeeper, self._adapters.offsets, self._adapters.tree
+        open_zookeeper, open_offsets, open_tree = self._openers.zookeeper, self._openers.offsets, self._openers.tree
         brokers = self._kept.get("brokers", kafka, self._nodes)
         return Clients(
             brokers=brokers,
@@ -207,7 +207,7 @@ class Credentialed:
         )
 
     def _nodes(self, with_: Credentials) -> KafkaNodes:
-        return self._adapters.nodes(with_.properties, with_.allowed, with_.within)
+        return self._openers.nodes(with_.properties, with_.allowed, with_.within)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -215,7 +215,7 @@ class Credentialed:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupAdapters:
+class GroupOpeners:
     """What opens a client of consumer groups; each raises Refused for an access that it cannot use."""
 
     groups: Callable[[Access], Groups] = WireGroups
@@ -223,7 +223,7 @@ class GroupAdapters:
     zookeeper: Callable[[Access], ZooKeeperGroups] = KazooZooKeeperGroups
 
 
-REAL_GROUPS = GroupAdapters(groups=partial(WireGroups, keep=KEEP_SECONDS), offsets=partial(WireOffsets, keep=KEEP_SECONDS))
+REAL_GROUPS = GroupOpeners(groups=partial(WireGroups, keep=KEEP_SECONDS), offsets=partial(WireOffsets, keep=KEEP_SECONDS))
 
 
 class Clusters(Generic[C]):
@@ -248,15 +248,15 @@ class GroupConnections:
     """`reconcile.Connect` of ConsumerGroupMigration on the real clients."""
 
     def __init__(self, workloads: KubernetesWorkloads, survey: KubernetesSurvey, clock: Clock,
-                 adapters: GroupAdapters = REAL_GROUPS, watched: KubernetesWorkloads | None = None,
+                 openers: GroupOpeners = REAL_GROUPS, watched: KubernetesWorkloads | None = None,
                  home: str = "") -> None:
         """`home` is the namespace that we run in, "" for the migration's own."""
         self._home = home
         self._watched = watched
         self._secrets = Answers()
-        groups = Clusters(lambda access: SharedGroups(adapters.groups(access)))
-        offsets = Clusters(lambda access: SharedOffsets(adapters.offsets(access)))
-        self._shared = replace(adapters, groups=groups.of, offsets=offsets.of)
+        groups = Clusters(lambda access: SharedGroups(openers.groups(access)))
+        offsets = Clusters(lambda access: SharedOffsets(openers.offsets(access)))
+        self._shared = replace(openers, groups=groups.of, offsets=offsets.of)
         self._workloads = workloads
         self._survey = survey
         self._clock = clock
@@ -269,10 +269,10 @@ class GroupConnections:
 class CredentialedGroups:
     """`groups.observe.observer.GroupConnected`."""
 
-    def __init__(self, migration: ConsumerGroupMigration, workloads: KubernetesWorkloads, adapters: GroupAdapters,
+    def __init__(self, migration: ConsumerGroupMigration, workloads: KubernetesWorkloads, openers: GroupOpeners,
                  secrets: Answers, home: str = "") -> None:
         self._spec = migration.spec
-        self._adapters = adapters
+        self._openers = openers
         self._kept = Kept(migration, workloads, secrets, home)
 
     async def clients(self) -> GroupClients:
@@ -284,9 +284,9 @@ class CredentialedGroups:
             self._kept.credentials(self._spec.kafka.credentials_ref, KAFKA, Access(servers).addresses),
             self._kept.credentials(secret, ZOOKEEPER, Access(connect).addresses if connect else ()))
         return GroupClients(
-            groups=self._kept.get("groups", kafka, lambda with_: self._adapters.groups(with_.to(servers))),
-            offsets=self._kept.get("offsets", kafka, lambda with_: self._adapters.offsets(with_.to(servers))),
-            zookeeper=self._kept.get("zookeeper", zookeeper, lambda with_: self._adapters.zookeeper(with_.to(connect)))
+            groups=self._kept.get("groups", kafka, lambda with_: self._openers.groups(with_.to(servers))),
+            offsets=self._kept.get("offsets", kafka, lambda with_: self._openers.offsets(with_.to(servers))),
+            zookeeper=self._kept.get("zookeeper", zookeeper, lambda with_: self._openers.zookeeper(with_.to(connect)))
             if connect else None,
             unchecked=_unchecked(kafka, zookeeper))
 

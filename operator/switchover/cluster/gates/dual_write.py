@@ -11,6 +11,7 @@ from switchover.cluster.gates.read import (
     stands_still,
     zookeeper_of,
 )
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.metadata.image import MigrationState
@@ -246,7 +247,7 @@ COPY_FOLLOWS_CLAIM: Gate[Picture] = Gate(
 NO_PHANTOM_COPY: Gate[Picture] = Gate(
     "NoPhantomCopy", check_no_phantom_copy, patience=lambda _: 3.0, undo=lambda _: 3.0)
 DRIVER_ALIVE: Gate[Picture] = Gate("DriverAlive", check_driver_alive, patience=lambda _: RESCUE_SECONDS)
-PARTITION_STATES: Gate[Picture] = Gate("PartitionStates", check_partition_states)
+PARTITION_STATES: Gate[Picture] = Gate("PartitionStates", check_partition_states, needs=(Need.STATELESS,))
 DUAL_WRITE_BEGINS: Gate[Picture] = Gate("DualWriteBegins", check_dual_write_begins, patience=copy_timeout)
 DUAL_WRITE: Gate[Picture] = Gate("DualWrite", check_dual_write, samples=lambda p: max(samples(p), 5))
 DUAL_WRITE_ALIVE: Gate[Picture] = Gate("DualWriteAlive", check_dual_write)

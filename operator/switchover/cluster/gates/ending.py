@@ -2,6 +2,7 @@
 
 from switchover.cluster.ending import needs_zookeeper, zookeeper_servers
 from switchover.cluster.gates.read import log_of, samples, silence, zookeeper_of
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.metadata.image import MigrationState
@@ -163,10 +164,11 @@ def _patience(picture: Picture) -> float:
     return float(picture.spec.gates.step_patience_seconds)
 
 
+ASKED = (Need.CLIENTS_OF_ZOOKEEPER,)
 SOAKED: Gate[Picture] = Gate("Soaked", check_soaked)
 FINALIZED: Gate[Picture] = Gate("Finalized", check_finalized)
 DUAL_WRITE_ENDED: Gate[Picture] = Gate("DualWriteEnded", check_dual_write_ended)
 RETAINED: Gate[Picture] = Gate("Retained", check_retained)
-ZOOKEEPER_UNUSED: Gate[Picture] = Gate("ZooKeeperUnused", check_zookeeper_released, samples=samples)
-ZOOKEEPER_STOPPED: Gate[Picture] = Gate("ZooKeeperStopped", check_zookeeper_stopped, samples=samples)
+ZOOKEEPER_UNUSED: Gate[Picture] = Gate("ZooKeeperUnused", check_zookeeper_released, samples=samples, needs=ASKED)
+ZOOKEEPER_STOPPED: Gate[Picture] = Gate("ZooKeeperStopped", check_zookeeper_stopped, samples=samples, needs=ASKED)
 BACK_WITHOUT_ZOOKEEPER: Gate[Picture] = Gate("BackWithoutZooKeeper", check_back_without_zookeeper, patience=_patience)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from switchover.cluster.gates.read import hand_on_command
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.metadata.cluster import ABSENT, LIMIT, QUOTA, SCRAM_USER, Difference
@@ -61,4 +62,4 @@ def _cure(picture: Picture, found: Sequence[Difference]) -> str:
     return f"after a minute Switchover restarts the leading controller, each once in this step; by hand: {command}"
 
 
-PARITY: Gate[Picture] = Gate("Parity", check_parity, patience=lambda _: PATIENCE_SECONDS)
+PARITY: Gate[Picture] = Gate("Parity", check_parity, patience=lambda _: PATIENCE_SECONDS, needs=(Need.PARITY,))

@@ -10,6 +10,7 @@ from switchover.cluster.gates.read import (
     was_restarted,
 )
 from switchover.cluster.modes import CONTROLLERS_REGISTER, METADATA_LEVELS
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.kafka.node import NOT_LISTENING, Quorum
@@ -162,6 +163,6 @@ def check_controller_finalized(picture: Picture) -> Verdict:
 QUORUM_UP: Gate[Picture] = Gate("QuorumUp", check_quorum_up, hold=lambda p: float(p.spec.gates.quorum_stable_seconds))
 CONTROLLERS_READY: Gate[Picture] = Gate(
     "ControllersReady", check_controllers_ready, samples=samples, patience=lambda _: REGISTRATION_SECONDS)
-PRE_MIGRATION: Gate[Picture] = Gate("PreMigration", check_pre_migration)
+PRE_MIGRATION: Gate[Picture] = Gate("PreMigration", check_pre_migration, needs=(Need.BROKER_SETTINGS,))
 MAJORITY_WITHOUT_BATCH: Gate[Picture] = Gate("MajorityWithoutBatch", check_majority_without_batch, samples=samples)
 CONTROLLER_FINALIZED: Gate[Picture] = Gate("ControllerFinalized", check_controller_finalized)

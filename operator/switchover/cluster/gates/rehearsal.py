@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import replica_job
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report
@@ -76,5 +77,5 @@ def _job(picture: Picture) -> str:
     return f"Job {replica_job.job_name(picture.name)}"
 
 
-REHEARSED: Gate[Picture] = Gate("Rehearsed", check_rehearsed)
-REHEARSED_AGAIN: Gate[Picture] = Gate("RehearsedAgain", check_rehearsed_again)
+REHEARSED: Gate[Picture] = Gate("Rehearsed", check_rehearsed, needs=(Need.REHEARSAL,))
+REHEARSED_AGAIN: Gate[Picture] = Gate("RehearsedAgain", check_rehearsed_again, needs=(Need.REHEARSAL,))

@@ -7,6 +7,7 @@ from switchover.cluster.gates.dual_write import check_dual_write
 from switchover.cluster.gates.parity import PATIENCE_SECONDS, check_parity
 from switchover.cluster.gates.read import is_claimed, samples, zookeeper_of
 from switchover.cluster.gates.workloads import original_missing
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.kafka.node import NOT_LISTENING
@@ -233,10 +234,12 @@ def check_brokers_released(picture: Picture) -> Verdict:
 
 
 WRITTEN_BACK: Gate[Picture] = Gate(
-    "WrittenBack", check_written_back, samples=samples, patience=lambda _: PATIENCE_SECONDS)
-PARTITION_VERSIONS: Gate[Picture] = Gate("PartitionVersions", check_partition_versions, samples=samples)
+    "WrittenBack", check_written_back, samples=samples, patience=lambda _: PATIENCE_SECONDS, needs=(Need.PARITY,))
+PARTITION_VERSIONS: Gate[Picture] = Gate(
+    "PartitionVersions", check_partition_versions, samples=samples, needs=(Need.PARITY,))
 CONTROLLERS_STOPPED: Gate[Picture] = Gate("ControllersStopped", check_controllers_stopped, samples=samples)
-ZOOKEEPER_RULES: Gate[Picture] = Gate("ZooKeeperRules", check_zookeeper_rules, samples=lambda _: NAMED_SAMPLES)
+ZOOKEEPER_RULES: Gate[Picture] = Gate(
+    "ZooKeeperRules", check_zookeeper_rules, samples=lambda _: NAMED_SAMPLES, needs=(Need.PARTITION_EPOCH,))
 PLAIN_BROKER: Gate[Picture] = Gate("PlainBroker", check_plain_broker, samples=samples)
 TEMPLATE_IS_ORIGINAL: Gate[Picture] = Gate("TemplateIsOriginal", check_template_is_original)
 BROKERS_RELEASED: Gate[Picture] = Gate("BrokersReleased", check_brokers_released)

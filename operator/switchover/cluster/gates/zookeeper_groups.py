@@ -1,5 +1,6 @@
 """Brokers leave ZooKeeper only when no consumer group needs it: each that moves vanishes from `/brokers/ids`."""
 
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.zookeeper_groups import cure, told
 from switchover.engine.gate import Gate, Verdict, passed, several, unknown, wait
@@ -26,4 +27,5 @@ def check_no_zookeeper_groups(picture: Picture) -> Verdict:
                 unblocks=several((cure(picture, name) for name, _ in found), CURES_TOLD))
 
 
-NO_ZOOKEEPER_GROUPS: Gate[Picture] = Gate("NoZooKeeperGroups", check_no_zookeeper_groups)
+NO_ZOOKEEPER_GROUPS: Gate[Picture] = Gate(
+    "NoZooKeeperGroups", check_no_zookeeper_groups, needs=(Need.GROUPS_IN_ZOOKEEPER,))

@@ -1,17 +1,16 @@
 """Observe: fill the facts of one KafkaMigration for one pass, concurrently, every failure becoming Unknown."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
-from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec, NodeMode
-from switchover.api.kafka_migration import KafkaMigrationStep as Step
+from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
 from switchover.api.status import Direction
-from switchover.cluster import names, own_addresses
-from switchover.cluster.door import brokers as door_brokers
+from switchover.cluster import names, needs, own_addresses
 from switchover.cluster.effects import CreateStates, DeleteZNode, RaiseEpoch, RaiseVersions, SetQuota
 from switchover.cluster.facts import Examination, Facts, KubernetesState, Written
+from switchover.cluster.needs import Need
 from switchover.cluster.observe.groups import WatchedGroups
 from switchover.cluster.observe.identity import identities
 from switchover.cluster.observe.leftovers import leftovers
@@ -19,6 +18,7 @@ from switchover.cluster.observe.parity import ParityWatch
 from switchover.cluster.observe.preflight import Examiner
 from switchover.cluster.observe.rehearsal import Rehearsals
 from switchover.cluster.picture import Picture
+from switchover.cluster.plan import PLAN
 from switchover.engine.effects import Elsewhere
 from switchover.kafka.node import NOT_LISTENING, BrokerView, NodeAnswer
 from switchover.kafka.ports import KafkaNodes
@@ -47,17 +47,6 @@ EPOCH_SECONDS = 120.0
 """How long the states of all partitions may take; nothing else goes on meanwhile."""
 GONE_SECONDS = 20.0
 """How long it holds that nobody is at a server's address. The network says so only as often as its rate limit allows."""
-BROKER_SETTINGS_IN = (Step.PREFLIGHT, Step.UPGRADE_BROKERS, Step.RAISE_PROTOCOL_VERSION, Step.PROVISION_CONTROLLERS,
-                      Step.ENABLE_MIGRATION)
-CHANGED_BROKERS_IN = (Step.COPY_METADATA,)
-"""Steps in which a broker may still run upgraded or with a raised protocol version, which its settings alone tell."""
-EXAMINED_IN = (Step.PREFLIGHT,)
-TOPIC_TREE_IN = (Step.PREFLIGHT,)
-WITHOUT_ZOOKEEPER_IN = (Step.RELEASE_ZOOKEEPER,)
-"""Where ZooKeeper may be gone: nothing is read in it, and its servers are asked for their clients alone."""
-ZOOKEEPER_GROUPS_IN = (Step.PREFLIGHT, Step.MOVE_BROKERS)
-PARITY_IN = (Step.DUAL_WRITE, Step.MOVE_BROKERS, Step.SOAK, Step.FINALIZE)
-PARITY_BACK_IN = (Step.ENABLE_MIGRATION, Step.COPY_METADATA, Step.DUAL_WRITE, Step.MOVE_BROKERS, Step.SOAK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +133,8 @@ class Observer:
         return await leftovers(self._workloads, migration)
 
     async def _facts(self, picture: Picture, lease_holder: str, workloads: Workloads, fresh: bool) -> Facts:
-        """The facts of this pass for the step on record. Never raises."""
-        spec, step = picture.spec, picture.position.step
+        """The facts of this pass: what is read in every one, and what the leg on record names. Never raises."""
+        spec, named = picture.spec, PLAN.needs(picture.position)
         clients = await self._known(self._connected.clients(controllers=bool(picture.position.nodes)), READ_SECONDS)
         if not isinstance(clients, Known):
             return await self._blind(picture, lease_holder, workloads, clients)
@@ -153,12 +142,12 @@ class Observer:
         async with asyncio.TaskGroup() as first:
             kubernetes = first.create_task(
                 self._known(self._kubernetes(picture, lease_holder, workloads), READ_SECONDS))
-            zookeeper = first.create_task(self._if(step not in WITHOUT_ZOOKEEPER_IN, self.zookeeper.state))
+            zookeeper = first.create_task(self._if(Need.CLIENTS_OF_ZOOKEEPER not in named, self.zookeeper.state))
             first.create_task(self._find_brokers(picture))
         brokers = self._where(picture, kubernetes.result(), self._brokers(picture, zookeeper.result()))
-        voters = picture.voter_addresses if picture.position.nodes and _may_run(kubernetes.result()) else {}
-        parity_wanted, written = _parity_wanted(picture), self._watch_migration(zookeeper.result())
-        if parity_wanted:
+        voters = picture.voter_addresses if needs.controllers_are_asked(picture, kubernetes.result()) else {}
+        parity, written = needs.parity_is_read(picture, named), self._watch_migration(zookeeper.result())
+        if parity:
             self._parity.begin(clients.value.encoder_secret, picture.position.direction is Direction.BACKWARD)
         async with asyncio.TaskGroup() as then:
             answers = then.create_task(self._each(brokers, lambda address, _: self._brokers_client.api_versions(address)))
@@ -166,25 +155,26 @@ class Observer:
             views = then.create_task(self._each(brokers, lambda address, _: self._brokers_client.metadata(address)))
             quorum = then.create_task(self._if(bool(voters), lambda: self._controllers_client.quorum(voters.values())))
             log = then.create_task(self._if(bool(voters), lambda: self._controllers_client.log(voters)))
-            topic_tree = then.create_task(self._if(step in TOPIC_TREE_IN, self.zookeeper.topics))
-            partition_epoch = then.create_task(self._partition_epoch(picture, zookeeper.result()))
-            stateless = then.create_task(self._stateless(picture, written if parity_wanted else NOT_ASKED))
-            connections = then.create_task(self._connections(step in WITHOUT_ZOOKEEPER_IN))
+            topic_tree = then.create_task(self._if(Need.TOPICS_IN_ZOOKEEPER in named, self.zookeeper.topics))
+            partition_epoch = then.create_task(
+                self._partition_epoch(needs.epoch_is_read(picture, named, zookeeper.result())))
+            stateless = then.create_task(self._stateless(picture, written if Need.STATELESS in named else NOT_ASKED))
+            connections = then.create_task(self._connections(Need.CLIENTS_OF_ZOOKEEPER in named))
             settings = then.create_task(self._each(
-                brokers if _tell_more(step, kubernetes.result()) else {}, self._brokers_client.settings,
+                brokers if needs.settings_are_read(named, kubernetes.result()) else {}, self._brokers_client.settings,
                 NODE_SECONDS if picture.position.batch is not None else READ_SECONDS))
             groups = then.create_task(self._groups.seen(spec.gates.groups, clients.value.offsets))
-            old_groups = step in ZOOKEEPER_GROUPS_IN and picture.position.direction is Direction.FORWARD
-            zookeeper_groups = then.create_task(self._if(old_groups, self.zookeeper.groups))
-            group_migrations = then.create_task(self._moving_groups(old_groups, fresh))
+            zookeeper_groups = then.create_task(self._if(Need.GROUPS_IN_ZOOKEEPER in named, self.zookeeper.groups))
+            group_migrations = then.create_task(self._moving_groups(Need.GROUPS_IN_ZOOKEEPER in named, fresh))
             examination = then.create_task(
-                self._examination(picture, kubernetes.result(), brokers, clients.value.encoder_secret, fresh))
+                self._examination(named, picture, kubernetes.result(), brokers, clients.value.encoder_secret, fresh))
             markers = then.create_task(self._markers(picture, brokers))
             rehearsal = then.create_task(
-                self._rehearsals.seen(picture, clients.value.tree, clients.value.encoder_secret))
+                self._rehearsals.seen(named, picture, clients.value.tree, clients.value.encoder_secret))
         seen = views.result()
-        identified = {} if picture.brokers and step not in EXAMINED_IN else await identities(
-            self._brokers_client, self._clock, kubernetes.result(), zookeeper.result(), self._addresses, settings.result())
+        identified = await identities(
+            self._brokers_client, self._clock, kubernetes.result(), zookeeper.result(), self._addresses, settings.result(),
+        ) if needs.identities_are_asked(picture, named) else {}
         return Facts(
             kubernetes=kubernetes.result(),
             zookeeper=zookeeper.result(),
@@ -198,7 +188,7 @@ class Observer:
             views=seen,
             quorum=quorum.result(),
             log=log.result(),
-            parity=self._parity.end(log.result()) if parity_wanted else self._parity.forget(),
+            parity=self._parity.end(log.result()) if parity else self._parity.forget(),
             min_insync=await self._min_insync(brokers, seen),
             broker_settings=settings.result(),
             identities=identified,
@@ -217,9 +207,9 @@ class Observer:
         return await self._answers.observed(
             "group migrations", self._survey.group_migrations, 0.0 if fresh else GROUPS_SECONDS)
 
-    async def _examination(self, picture: Picture, kubernetes: Observed[KubernetesState],
+    async def _examination(self, named: Set[str], picture: Picture, kubernetes: Observed[KubernetesState],
                            brokers: Mapping[int, Address | None], encoder_secret: str | None, fresh: bool) -> Examination:
-        if picture.position.step not in EXAMINED_IN:
+        if Need.EXAMINATION not in named:
             self._examiner.forget()
             return Examination()
         return await self._examiner.examine(picture, kubernetes, brokers, encoder_secret, fresh=fresh)
@@ -393,13 +383,8 @@ class Observer:
         self._gone.pop(server, None)
         return clients
 
-    async def _partition_epoch(self, picture: Picture, zookeeper: Observed[ZooKeeperState]) -> Observed[int]:
-        """Asked on the way back, between the stop of the controllers and the end of their claim."""
-        if picture.position.direction is Direction.FORWARD or not isinstance(zookeeper, Known):
-            return NOT_ASKED
-        holder = zookeeper.value.controller
-        records = [picture.position.nodes[name] for name in picture.controllers if name in picture.position.nodes]
-        if holder is None or holder.ephemeral or any(record.assigned != NodeMode.STOPPED for record in records):
+    async def _partition_epoch(self, wanted: bool) -> Observed[int]:
+        if not wanted:
             return NOT_ASKED
         return await self._known(self.zookeeper.partition_epoch(), EPOCH_SECONDS)
 
@@ -412,23 +397,3 @@ class Observer:
         if now - written.value.offset_since <= picture.spec.gates.dual_write_max_age_seconds:
             return Known({}, now)
         return await self._known(self.zookeeper.stateless(), EPOCH_SECONDS)
-
-
-def _may_run(kubernetes: Observed[KubernetesState]) -> bool:
-    """Whether controllers may be there to be asked; names of pods that are gone take time to be looked up in vain."""
-    return not isinstance(kubernetes, Known) or kubernetes.value.controllers is not None
-
-
-def _parity_wanted(picture: Picture) -> bool:
-    """While dual write lives: Finalize ends it, and on the way back EnableMigration, with the first controller's stop."""
-    at = picture.position
-    ending = (at.step == Step.FINALIZE and at.opened is not None) or picture.is_stopping
-    return at.step in (PARITY_BACK_IN if at.direction is Direction.BACKWARD else PARITY_IN) and not ending
-
-
-def _tell_more(step: str, kubernetes: Observed[KubernetesState]) -> bool:
-    """Whether the brokers' settings are asked for: in the middle only where brokers were upgraded or a version raised."""
-    if step in BROKER_SETTINGS_IN or step not in CHANGED_BROKERS_IN or not isinstance(kubernetes, Known):
-        return step in BROKER_SETTINGS_IN
-    kept = (door_brokers.kept(original) for original in kubernetes.value.originals.values() if original is not None)
-    return any(brokers.raised or brokers.image for brokers in kept if brokers is not None)

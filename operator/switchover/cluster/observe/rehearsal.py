@@ -1,13 +1,14 @@
 """What is seen of a rehearsal in Kubernetes: its Job, and the tree of ZooKeeper that it is of."""
 
 import asyncio
+from collections.abc import Set
 
-from switchover.api.status import Direction
 from switchover.cluster.facts import Export
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal.mask import masked
 from switchover.cluster.rehearsal.pack import packed
-from switchover.cluster.rehearsal.replica_job import BEFORE_THE_COPY, STEP, job_name
+from switchover.cluster.rehearsal.replica_job import job_name
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.ports import Workloads
 from switchover.outside.ask import READ_SECONDS, Background, known
@@ -32,21 +33,15 @@ class Rehearsals:
         """End what is under way: nobody asks any more, or it is read through a client that is closed soon."""
         self._tree.forget()
 
-    async def seen(self, picture: Picture, zookeeper: ZooKeeperTree, secret: str | None
+    async def seen(self, named: Set[str], picture: Picture, zookeeper: ZooKeeperTree, secret: str | None
                    ) -> tuple[Observed[JobRun | None], Observed[Export]]:
         """The Job and the tree. `secret` is the brokers' `password.encoder.secret`."""
-        if not _wanted(picture):
+        if Need.REHEARSAL not in named or not picture.spec.rehearsal.enabled:
             self.forget()
             return NOT_ASKED, NOT_ASKED
         return await asyncio.gather(
             known(self._workloads.job(job_name(picture.name)), READ_SECONDS, self._clock),
             self._tree.newest(lambda: _export(zookeeper, secret)))
-
-
-def _wanted(picture: Picture) -> bool:
-    at = picture.position
-    going = at.step == STEP or (at.step == BEFORE_THE_COPY and at.opened is None)
-    return going and at.direction is Direction.FORWARD and not at.finished and picture.spec.rehearsal.enabled
 
 
 async def _export(zookeeper: ZooKeeperTree, secret: str | None) -> Export:

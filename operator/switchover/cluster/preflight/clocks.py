@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import zookeeper
 from switchover.engine.gate import Unseen, Verdict, check, unknown, warn
@@ -34,4 +35,4 @@ def _told(seconds: float) -> str:
     return f"{abs(seconds):.0f} s {'ahead of' if seconds > 0 else 'behind'}"
 
 
-CHECKS = (check("Clocks", find_clocks_apart, "the clocks agree"),)
+CHECKS = (check("Clocks", find_clocks_apart, "the clocks agree", needs=(Need.EXAMINATION,)),)

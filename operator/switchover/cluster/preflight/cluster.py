@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from switchover.cluster.needs import Need
 from switchover.cluster.own_addresses import at_their_pods
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import broker_workloads, kubernetes, pods, topics, zookeeper
@@ -187,10 +188,12 @@ def _stable(picture: Picture) -> int:
 
 
 CHECKS = (
-    check("Membership", find_strangers, "every replica lives on a broker of this migration"),
+    check("Membership", find_strangers, "every replica lives on a broker of this migration",
+          needs=(Need.TOPICS_IN_ZOOKEEPER,)),
     check("Addresses", find_moving_addresses, "brokers are where they were told to be when their pods are replaced"),
-    check("Topics", find_topic_trouble, "every topic can be copied, and nothing is under way"),
-    check("TopicsSeen", find_hidden_topics, "the brokers show every topic"),
+    check("Topics", find_topic_trouble, "every topic can be copied, and nothing is under way",
+          needs=(Need.TOPICS_IN_ZOOKEEPER,)),
+    check("TopicsSeen", find_hidden_topics, "the brokers show every topic", needs=(Need.TOPICS_IN_ZOOKEEPER,)),
     check("Health", find_ill_health, "all replicas in sync", samples=_stable),
 )
 BROKERS_IDENTIFIED: Gate[Picture] = Gate("BrokersIdentified", check_brokers_identified)

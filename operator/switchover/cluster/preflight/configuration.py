@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from switchover.cluster import modes
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import Configured, configured
 from switchover.engine.gate import Verdict, check, fail, info, several, warn
@@ -78,7 +79,9 @@ def find_features_that_change(picture: Picture) -> Iterator[Verdict]:
 
 
 CHECKS = (
-    check("Configuration", find_contradictions, "nothing in the brokers' configuration is in the way"),
-    check("BrokersAlike", find_differences, "the brokers have the same settings where controllers take them"),
-    check("Features", find_features_that_change, "features that change were looked for"),
+    check("Configuration", find_contradictions, "nothing in the brokers' configuration is in the way",
+          needs=(Need.EXAMINATION,)),
+    check("BrokersAlike", find_differences, "the brokers have the same settings where controllers take them",
+          needs=(Need.EXAMINATION,)),
+    check("Features", find_features_that_change, "features that change were looked for", needs=(Need.EXAMINATION,)),
 )

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import modes
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture, is_older
 from switchover.cluster.preflight.reading import examined, image_of, pods, workloads, zookeeper
 from switchover.engine.gate import Verdict, check, fail, info, several, unknown, warn
@@ -156,7 +157,8 @@ def find_bad_disks(picture: Picture) -> Iterator[Verdict]:
 
 
 CHECKS = (
-    check("Versions", find_wrong_versions, "all brokers speak one protocol version that can be migrated"),
-    check("BrokerIds", find_generated_ids, "every broker was given its id"),
-    check("Disks", find_bad_disks, "every log directory is online"),
+    check("Versions", find_wrong_versions, "all brokers speak one protocol version that can be migrated",
+          needs=(Need.BROKER_SETTINGS,)),
+    check("BrokerIds", find_generated_ids, "every broker was given its id", needs=(Need.EXAMINATION,)),
+    check("Disks", find_bad_disks, "every log directory is online", needs=(Need.EXAMINATION,)),
 )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from switchover.cluster import names, template
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
 from switchover.cluster.ending import needs_zookeeper
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import configured, examined, image_of, kubernetes, workloads
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, several, unknown, wait, warn
@@ -230,8 +231,8 @@ CHECKS = (
     check("PodsWithoutZooKeeper", find_pods_that_need_zookeeper, "of the brokers' pods Kafka alone asks for ZooKeeper"),
     check("NodesSeen", find_nodes_unseen, "the nodes of the brokers can be seen"),
     check("Budgets", find_budgets_in_the_way, "every broker can be evicted"),
-    check("BrokerVolumes", find_volatile_data, "the brokers' data outlives their pods"),
-    check("Storage", find_storage_trouble, "the controllers' storage class exists"),
-    check("TemplateChange", find_refused_change, "a dry run of the template change succeeds"),
+    check("BrokerVolumes", find_volatile_data, "the brokers' data outlives their pods", needs=(Need.EXAMINATION,)),
+    check("Storage", find_storage_trouble, "the controllers' storage class exists", needs=(Need.EXAMINATION,)),
+    check("TemplateChange", find_refused_change, "a dry run of the template change succeeds", needs=(Need.EXAMINATION,)),
     check("ClusterIsFree", find_another_migration, "no other migration moves this cluster"),
 )

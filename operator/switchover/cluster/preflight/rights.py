@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Unseen, Verdict, check, fail, several, unknown, warn
 from switchover.outside.observed import Known, Observed
@@ -85,8 +86,11 @@ def find_missing_zookeeper_rights(picture: Picture) -> Iterator[Verdict]:
 
 
 CHECKS = (
-    check("Readable", find_refusals, "nothing that was asked was refused"),
-    check("KubernetesRights", find_missing_kubernetes_rights, "this account may do all that a migration does"),
-    check("KafkaRights", find_missing_kafka_rights, "our user may read the quorum and its log"),
-    check("ZooKeeperRights", find_missing_zookeeper_rights, "the rollback may do what it does in ZooKeeper"),
+    check("Readable", find_refusals, "nothing that was asked was refused",
+          needs=(Need.EXAMINATION, Need.BROKER_SETTINGS, Need.TOPICS_IN_ZOOKEEPER, Need.GROUPS_IN_ZOOKEEPER)),
+    check("KubernetesRights", find_missing_kubernetes_rights, "this account may do all that a migration does",
+          needs=(Need.EXAMINATION,)),
+    check("KafkaRights", find_missing_kafka_rights, "our user may read the quorum and its log", needs=(Need.EXAMINATION,)),
+    check("ZooKeeperRights", find_missing_zookeeper_rights, "the rollback may do what it does in ZooKeeper",
+          needs=(Need.EXAMINATION,)),
 )

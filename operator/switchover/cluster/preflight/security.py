@@ -7,6 +7,7 @@ from switchover.api.meta import AcceptedRisk
 from switchover.cluster import modes
 from switchover.cluster.controllers import certificates, listener, manifests, principals
 from switchover.cluster.controllers.listener import ScramRefused
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import configured, examined, kubernetes
 from switchover.engine.gate import Unseen, Verdict, check, fail, several, unknown, warn
@@ -150,7 +151,9 @@ def find_unchecked_hosts(picture: Picture) -> Iterator[Verdict]:
 
 CHECKS = (
     check("HostsChecked", find_unchecked_hosts, "servers must have certificates for their own names"),
-    check("ListenerAsSecure", find_weaker_listener, "the controllers' listener is secured as the brokers' own"),
+    check("ListenerAsSecure", find_weaker_listener, "the controllers' listener is secured as the brokers' own",
+          needs=(Need.EXAMINATION,)),
     check("ListenerUsable", find_unusable_credentials, "the controllers' listener can be served and reached"),
-    check("NodesAuthorized", find_unauthorized_nodes, "the nodes are allowed what they do on the controllers' listener"),
+    check("NodesAuthorized", find_unauthorized_nodes, "the nodes are allowed what they do on the controllers' listener",
+          needs=(Need.EXAMINATION,)),
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from switchover.cluster.estimate import STEPS, work_of
+from switchover.cluster.estimate import work_of
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import kubernetes
 from switchover.engine.gate import Verdict, check, fail
@@ -17,7 +17,7 @@ def find_too_short_windows(picture: Picture) -> Iterator[Verdict]:
     if not windows:
         return
     kubernetes(picture)                                        # it tells how many brokers there are
-    pieces = [work for step in STEPS for work in work_of(picture, step, slowest=True) if work.disrupts]
+    pieces = [work for step in picture.plan.steps for work in work_of(picture, step, slowest=True) if work.disrupts]
     longest = max(pieces, key=lambda work: work.seconds, default=None)
     if longest is None:
         return

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Unseen, Verdict, check, info, unknown, warn
 from switchover.outside.observed import Known
@@ -55,4 +56,5 @@ def find_zookeeper_groups(picture: Picture) -> Iterator[Verdict]:
                    observed=f"{idle.value.unread} groups", cure="delete the nodes of dead groups below /consumers")
 
 
-CHECKS = (check("ZooKeeperGroups", find_zookeeper_groups, "the groups in ZooKeeper were looked at"),)
+CHECKS = (check("ZooKeeperGroups", find_zookeeper_groups, "the groups in ZooKeeper were looked at",
+                needs=(Need.EXAMINATION, Need.GROUPS_IN_ZOOKEEPER)),)

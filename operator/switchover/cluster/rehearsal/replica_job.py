@@ -9,11 +9,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.kafka_migration import RehearsalSpec, RehearsalStatus
 from switchover.api.meta import API_VERSION
 from switchover.cluster import names
-from switchover.cluster.door.brokers import upgraded
+from switchover.cluster.door.brokers import kept, upgraded
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
 from switchover.cluster.modes import METADATA_LEVELS, RAISED, release_of
 from switchover.cluster.picture import Picture
@@ -24,7 +23,6 @@ from switchover.engine.effects import Create, Delete, Effect, Patch
 from switchover.kubernetes.jobs import JobRun
 from switchover.outside.observed import Known
 
-STEP, BEFORE_THE_COPY = Step.REHEARSE, Step.COPY_METADATA
 REPLICA, TREE = "/rehearsal", "/tree"
 CONDUCTOR = "rehearsal"
 PROCESSES = ("zookeeper", "controller", "broker")
@@ -128,9 +126,11 @@ def _manifest(picture: Picture, parts: int) -> Mapping[str, Any] | None:
 
 
 def release(picture: Picture) -> str:
-    """The protocol version with which the controllers will be formatted, as far as it is known by now."""
-    own = picture.brokers_of(picture.spec.brokers[0].name)
-    known = release_of(own.value.release) if isinstance(own, Known) else RAISED
+    """The protocol version with which the controllers will be formatted, as far as it is kept by now."""
+    state = picture.facts.kubernetes
+    original = state.value.originals.get(picture.spec.brokers[0].name) if isinstance(state, Known) else None
+    own = kept(original) if original is not None else None
+    known = release_of(own.release) if own is not None else RAISED
     return known if known in METADATA_LEVELS else RAISED
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from switchover.engine.gate import Gate, Verdict, complete, fail, gravest, unknown, wait
 from switchover.groups.coordination.members import Members
 from switchover.groups.coordination.read import members_of
+from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
 from switchover.groups.refusals import coordinator
 from switchover.groups.slots import surplus
@@ -65,4 +66,4 @@ def _too_large(picture: Picture, members: Members, added: int) -> Iterator[Verdi
 
 
 CAPACITY: Gate[Picture] = Gate("CoordinatorCapacity", lambda picture: gravest(
-    complete(find_no_room, picture), "the coordinator can take the group"))
+    complete(find_no_room, picture), "the coordinator can take the group"), needs=(Need.LOAD,))

@@ -1,6 +1,7 @@
 """The verdict of the pipeline's audit, before a migration has Succeeded."""
 
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
 from switchover.job_message import AuditVerdict, read
 from switchover.kubernetes.jobs import JobState
@@ -46,4 +47,4 @@ def check_audit(picture: Picture) -> Verdict:
                         unblocks=f"look at its evidence; when it is dealt with, {AGAIN}")
 
 
-AUDIT_CLEAN: Gate[Picture] = Gate("AuditClean", check_audit)
+AUDIT_CLEAN: Gate[Picture] = Gate("AuditClean", check_audit, needs=(Need.AUDIT,))

@@ -3,6 +3,7 @@
 
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.groups.gates.read import group_of
+from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
 from switchover.groups.slots import surplus
 from switchover.outside.observed import Known
@@ -67,5 +68,5 @@ def check_offsets_replicated(picture: Picture) -> Verdict:
 
 
 ONE_COORDINATOR: Gate[Picture] = Gate("OneCoordinator", check_one, patience=lambda _: TWO_SECONDS)
-CAPACITY: Gate[Picture] = Gate("CoordinatorCapacity", check_capacity)
+CAPACITY: Gate[Picture] = Gate("CoordinatorCapacity", check_capacity, needs=(Need.LOAD,))
 OFFSETS_REPLICATED: Gate[Picture] = Gate("OffsetsReplicated", check_offsets_replicated)

@@ -3,6 +3,7 @@
 
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.groups.gates.read import group_of
+from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
 from switchover.groups.refusals import coordinator
 from switchover.outside.observed import Known
@@ -115,7 +116,7 @@ def check_selected(picture: Picture) -> Verdict:
 
 
 PLAIN_ASSIGNMENTS: Gate[Picture] = Gate("PlainAssignments", check_plain_assignments)
-READY: Gate[Picture] = Gate("ProtocolReady", check_ready)
-OFFERED: Gate[Picture] = Gate("StrategyOffered", check_offered)
+READY: Gate[Picture] = Gate("ProtocolReady", check_ready, needs=(Need.READINESS,))
+OFFERED: Gate[Picture] = Gate("StrategyOffered", check_offered, needs=(Need.OFFERED,))
 PROBE_EXPIRED: Gate[Picture] = Gate("ProbeExpired", check_probe_expired)
 SELECTED: Gate[Picture] = Gate("StrategySelected", check_selected)

@@ -1,7 +1,7 @@
 """Observe: fill the facts of one ConsumerGroupMigration for one pass, concurrently, every failure becoming Unknown."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -12,8 +12,10 @@ from switchover.engine.effects import Elsewhere
 from switchover.groups import audit
 from switchover.groups.coordination.effects import RemoveGuards, SetMode
 from switchover.groups.gates.protocol import to_consumer
+from switchover.groups.needs import Need
 from switchover.groups.observe.samples import GroupSamples
 from switchover.groups.picture import Facts, Fleet, Picture
+from switchover.groups.plan import plan_of
 from switchover.groups.workloads import deployment
 from switchover.groups.workloads.change import original_name
 from switchover.groups.workloads.trials import Trial, trials
@@ -134,19 +136,21 @@ class GroupObserver:
         return replace(picture, facts=await self._facts(picture, lease_holder, fresh))
 
     async def _facts(self, picture: Picture, lease_holder: str, fresh: bool) -> Facts:
-        spec, at = picture.spec, picture.position
+        spec, at, named = picture.spec, picture.position, plan_of(picture.spec).needs(picture.position)
         fleet = await self._known(
             self._fleet(self._workloads if fresh else self._watched, spec, picture.uid, at.attempt))
         rights: Observed[tuple[str, ...]] = NOT_ASKED
         others: Observed[Mapping[str, str]] = NOT_ASKED
         tried: Observed[Mapping[str, Observed[Mapping[str, Any]]]] = NOT_ASKED
-        if at.step == "Preflight":
+        if Need.RIGHTS in named:
             rights = await self._known(self._survey.missing_rights(_credentials(spec)))
+        if Need.OTHERS in named:
             others = await self._others_called(fleet, 0.0 if fresh else LOOKING_SECONDS)
+        if Need.TRIALS in named:
             tried = await self._known(self._try(replace(picture, facts=Facts(fleet=fleet)),
                                                 TRIALS_SECONDS if fresh else LOOKING_SECONDS))
         audited: Observed[JobRun | None] = NOT_ASKED
-        if at.step == audit.STEP:
+        if Need.AUDIT in named:
             audited = await self._known(self._workloads.job(audit.job_name(picture.name, picture.uid, at.attempt)))
         clients = await self._known(self._connected.clients())
         if not isinstance(clients, Known):
@@ -159,10 +163,10 @@ class GroupObserver:
         groups, zookeeper = clients.value.groups, clients.value.zookeeper
         group = await self._known(groups.describe(spec.group))
         baseline = await self._usual(spec)
-        picture = await self._see_zookeeper(replace(picture, facts=Facts(group=group, baseline=baseline)), zookeeper)
+        picture = await self._see_zookeeper(
+            named, replace(picture, facts=Facts(group=group, baseline=baseline)), zookeeper)
         cluster = await self._answers.observed("cluster", groups.cluster, SETTINGS_SECONDS)
         await self._samples.take(picture, clients.value.offsets, zookeeper)
-        begins = at.opened is None or at.step == "Preflight"
         facts = self._samples.laid_into(Facts(
             fleet=fleet, others=others, unchecked=Known(clients.value.unchecked, clients.at), group=group,
             zookeeper=picture.facts.zookeeper, quiet_since=picture.facts.quiet_since,
@@ -174,14 +178,15 @@ class GroupObserver:
             offsets_topic=await self._answers.observed("topic", groups.offsets_topic, SETTINGS_SECONDS),
             missing_rights=rights, trials=tried, audit=audited,
             missing_zookeeper_rights=picture.facts.missing_zookeeper_rights, baseline=baseline, lease_holder=lease_holder))
-        if not begins or not isinstance(group, Known):
+        if not isinstance(group, Known):
             return facts
-        topics = sorted({topic for member in group.value.members for topic in member.topics})
-        facts = replace(facts, coordinated=await self._answers.observed("load", groups.coordinated, LOAD_SECONDS))
-        if to_consumer(picture):
+        if Need.LOAD in named:
+            facts = replace(facts, coordinated=await self._answers.observed("load", groups.coordinated, LOAD_SECONDS))
+        if Need.READINESS in named and to_consumer(picture):
+            topics = sorted({topic for member in group.value.members for topic in member.topics})
             facts = replace(facts, readiness=await self._answers.observed(
                 "readiness", lambda: groups.readiness(spec.group, topics), PROBE_SECONDS))
-        if at.step == "BounceTwo" and spec.assignment_strategy is not None:
+        if Need.OFFERED in named and spec.assignment_strategy is not None:
             facts = replace(facts, offered=await self._probe(group.value, spec.assignment_strategy.to, groups))
         return facts
 
@@ -256,7 +261,7 @@ class GroupObserver:
 
         return await self._answers.observed("offered", ask, PROBE_SECONDS)
 
-    async def _see_zookeeper(self, picture: Picture, zookeeper: ZooKeeperGroups | None) -> Picture:
+    async def _see_zookeeper(self, named: Set[str], picture: Picture, zookeeper: ZooKeeperGroups | None) -> Picture:
         """Read after Kafka: a migration-enabled member is in ZooKeeper before it is in Kafka's group."""
         if zookeeper is None:
             return picture
@@ -265,7 +270,7 @@ class GroupObserver:
         if self._quiet_since is None or not isinstance(world, Known) or world.value.old:
             self._quiet_since = self._clock.now()
         rights = (await self._answers.observed("rights", lambda: zookeeper.missing_rights(group), RIGHTS_SECONDS)
-                  if picture.position.step == "Preflight" else NOT_ASKED)
+                  if Need.RIGHTS_IN_ZOOKEEPER in named else NOT_ASKED)
         return replace(picture, facts=replace(
             picture.facts, zookeeper=world, quiet_since=Known(self._quiet_since, self._clock.now()),
             missing_zookeeper_rights=rights))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from switchover.engine.gate import Unseen, Verdict, check, fail, unknown
 from switchover.engine.policy import find_unchecked
+from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
 from switchover.outside.observed import Known, Observed
 from switchover.reasons.preflight_group import KUBERNETES_RIGHT_MISSING, READING_REFUSED
@@ -48,6 +49,7 @@ def find_unchecked_hosts(picture: Picture) -> Iterator[Verdict]:
 
 CHECKS = (
     check("HostsChecked", find_unchecked_hosts, "servers must have certificates for their own names"),
-    check("Readings", find_refusals, "nothing refuses to be read"),
-    check("Rights", find_missing_rights, "Switchover may do all that a migration needs"),
+    check("Readings", find_refusals, "nothing refuses to be read",
+          needs=(Need.LOAD, Need.READINESS, Need.RIGHTS, Need.RIGHTS_IN_ZOOKEEPER)),
+    check("Rights", find_missing_rights, "Switchover may do all that a migration needs", needs=(Need.RIGHTS,)),
 )

@@ -7,6 +7,7 @@ from typing import Any
 from switchover.api.consumer_group_migration import ContainerChange, Workload, WorkloadKind
 from switchover.engine.gate import Verdict, check, fail, several, unknown, wait, warn
 from switchover.engine.policy import Policy, allow, matches
+from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.reading import workloads
 from switchover.groups.workloads import autoscalers, bounds, deployment
@@ -207,11 +208,11 @@ def find_lease(picture: Picture) -> Iterator[Verdict]:
                    subject="Lease", observed=holder, threshold=picture.uid, unblocks="it ends, or its Lease expires")
 
 
-MOVABLE = check("Workloads", find_unmovable, "the workloads can be moved")
+MOVABLE = check("Workloads", find_unmovable, "the workloads can be moved", needs=(Need.OTHERS,))
 CHECKS = (
     MOVABLE,
     check("Allowed", find_not_allowed, "images, volume claims and Secrets are those that the chart allows"),
-    check("TemplateChange", find_refused_change, "a dry run of each change of a template succeeds"),
+    check("TemplateChange", find_refused_change, "a dry run of each change of a template succeeds", needs=(Need.TRIALS,)),
     check("Autoscalers", find_autoscalers, "no autoscaler is in the way"),
     check("GitOps", find_gitops, "nobody puts back what is changed"),
     check("Lease", find_lease, "no other migration of the group is under way"),

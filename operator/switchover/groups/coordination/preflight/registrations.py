@@ -10,6 +10,7 @@ from switchover.groups.coordination.members import VARIANTS, Consumer, Members
 from switchover.groups.coordination.membership import NO_STRANGERS, PODS_ARE_MEMBERS
 from switchover.groups.coordination.read import members_of
 from switchover.groups.gates.read import samples
+from switchover.groups.needs import Need
 from switchover.groups.picture import ORIGINAL, Picture
 from switchover.kafka.group import GroupState, GroupType
 from switchover.outside.observed import Known
@@ -183,7 +184,8 @@ def find_missing_rights(picture: Picture) -> Iterator[Verdict]:
 
 CHECKS = (
     check("Group", find_wrong_group, "the group is of the kind that the migration starts from", samples=samples),
-    check("ZooKeeperRights", find_missing_rights, "we may write what the migration writes"),
+    check("ZooKeeperRights", find_missing_rights, "we may write what the migration writes",
+          needs=(Need.RIGHTS_IN_ZOOKEEPER,)),
     check("Patterns", find_patterns, "patterns match the same topics for every member"),
     check("Assignment", find_unclear_assignment, "who owns what is understood"),
     check("Subscriptions", find_different_subscriptions, "members subscribe to the same topics"),

@@ -1,0 +1,69 @@
+"""What is read only where something needs it: gates, rollouts and legs of the plan name these facts, the observer reads what
+the leg on record names, and whatever else Facts holds is read in every pass.
+
+Where the need of a fact hangs on more than the leg, the rest of the condition stands here too.
+"""
+
+from collections.abc import Set
+from enum import StrEnum
+
+from switchover.api.kafka_migration import NodeMode
+from switchover.cluster import modes
+from switchover.cluster.door import brokers
+from switchover.cluster.facts import KubernetesState
+from switchover.cluster.picture import Picture
+from switchover.outside.observed import Known, Observed
+from switchover.zookeeper.nodes import ZooKeeperState
+
+
+class Need(StrEnum):
+    """A fact to be named by what reads it."""
+
+    EXAMINATION = "examination"
+    TOPICS_IN_ZOOKEEPER = "zookeeper_topics"
+    GROUPS_IN_ZOOKEEPER = "zookeeper_groups"
+    """With the migrations that are to move them."""
+    REHEARSAL = "rehearsal"
+    """Its Job, and the tree that it is to have."""
+    BROKER_SETTINGS = "broker_settings"
+    BROKER_MODES = "settings that tell modes"
+    """The same, where some brokers were upgraded or raised: nothing else tells their mode."""
+    PARITY = "parity"
+    STATELESS = "stateless"
+    PARTITION_EPOCH = "partition_epoch"
+    CLIENTS_OF_ZOOKEEPER = "zookeeper_connections"
+    """Its servers are asked for them. There it may be gone, and nothing is read in it."""
+
+
+def settings_are_read(needs: Set[str], kubernetes: Observed[KubernetesState]) -> bool:
+    """Whether every broker is asked for its settings."""
+    if Need.BROKER_MODES not in needs or not isinstance(kubernetes, Known):
+        return Need.BROKER_SETTINGS in needs
+    kept = (brokers.kept(original) for original in kubernetes.value.originals.values() if original is not None)
+    return Need.BROKER_SETTINGS in needs or any(each.raised or bool(each.image) for each in kept if each is not None)
+
+
+def identities_are_asked(picture: Picture, needs: Set[str]) -> bool:
+    """Whether it must be found which pod is which broker: before they are on record, and whenever Preflight looks."""
+    return not picture.brokers or Need.EXAMINATION in needs
+
+
+def controllers_are_asked(picture: Picture, kubernetes: Observed[KubernetesState]) -> bool:
+    """Whether controllers may be there to be asked; names of pods that are gone take time to be looked up in vain."""
+    return bool(picture.position.nodes) and (not isinstance(kubernetes, Known) or kubernetes.value.controllers is not None)
+
+
+def parity_is_read(picture: Picture, needs: Set[str]) -> bool:
+    """Whether there is something to compare: not before a broker has joined the migration, nor once controllers stop."""
+    assigned = [record.assigned for name, record in picture.position.nodes.items() if name not in picture.controllers]
+    return Need.PARITY in needs and not picture.is_stopping and any(mode not in modes.WITHOUT_QUORUM for mode in assigned)
+
+
+def epoch_is_read(picture: Picture, needs: Set[str], zookeeper: Observed[ZooKeeperState]) -> bool:
+    """Whether all partitions' states are read for their epoch: between the stop of the controllers and the end of their
+    claim."""
+    if Need.PARTITION_EPOCH not in needs or not isinstance(zookeeper, Known):
+        return False
+    holder = zookeeper.value.controller
+    records = [picture.position.nodes[name] for name in picture.controllers if name in picture.position.nodes]
+    return holder is not None and not holder.ephemeral and all(record.assigned == NodeMode.STOPPED for record in records)

@@ -1,0 +1,90 @@
+"""What is read only where a gate, a rollout or a leg names it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from itertools import product
+
+import pytest
+
+from named_facts import NAMES
+from switchover.api.kafka_migration import NodeMode as Mode
+from switchover.api.status import Direction
+from switchover.cluster.facts import Facts
+from switchover.cluster.gates.parity import PARITY
+from switchover.cluster.needs import Need
+from switchover.cluster.picture import Picture
+from switchover.cluster.plan import PLAN
+from switchover.engine.plan import Leg, Plan, Step, decide
+from switchover.engine.position import Position
+from switchover.groups.needs import Need as GroupNeed
+from switchover.groups.picture import Facts as GroupFacts
+from switchover.groups.plan import plan_of
+from unit.group_pictures import spec_of, strategies, workload_of
+from unit.pictures import moment
+from unit.small_plan import BACKWARD, FORWARD, intent
+
+PREFLIGHT = {Need.EXAMINATION, Need.TOPICS_IN_ZOOKEEPER, Need.GROUPS_IN_ZOOKEEPER, Need.BROKER_SETTINGS}
+BEGUN: Mapping[tuple[str, Direction], Iterable[Need]] = {
+    ("Preflight", FORWARD): PREFLIGHT, ("Preflight", BACKWARD): {Need.BROKER_SETTINGS},
+    ("Rehearse", FORWARD): {Need.REHEARSAL},
+    ("UpgradeBrokers", FORWARD): {Need.BROKER_SETTINGS},
+    ("UpgradeBrokers", BACKWARD): {Need.BROKER_SETTINGS, Need.PARTITION_EPOCH},
+    ("RaiseProtocolVersion", FORWARD): {Need.BROKER_SETTINGS},
+    ("RaiseProtocolVersion", BACKWARD): {Need.BROKER_SETTINGS, Need.PARTITION_EPOCH},
+    ("ProvisionControllers", FORWARD): {Need.BROKER_SETTINGS},
+    ("ProvisionControllers", BACKWARD): {Need.BROKER_SETTINGS, Need.PARTITION_EPOCH, Need.PARITY},
+    ("EnableMigration", FORWARD): {Need.BROKER_SETTINGS},
+    ("EnableMigration", BACKWARD): {Need.BROKER_SETTINGS, Need.PARTITION_EPOCH, Need.PARITY},
+    ("CopyMetadata", FORWARD): {Need.BROKER_MODES},
+    ("CopyMetadata", BACKWARD): {Need.BROKER_MODES, Need.PARITY, Need.STATELESS},
+    ("DualWrite", FORWARD): {Need.PARITY, Need.STATELESS}, ("DualWrite", BACKWARD): {Need.PARITY},
+    ("MoveBrokers", FORWARD): {Need.PARITY, Need.STATELESS, Need.GROUPS_IN_ZOOKEEPER},
+    ("MoveBrokers", BACKWARD): {Need.PARITY, Need.STATELESS},
+    ("Soak", FORWARD): {Need.PARITY, Need.STATELESS}, ("Soak", BACKWARD): {Need.PARITY},
+    ("ReleaseZooKeeper", FORWARD): {Need.CLIENTS_OF_ZOOKEEPER},
+}
+"""What costs a cluster something, where it is read once a step has begun; nowhere else."""
+BEFORE: Mapping[tuple[str, Direction], Iterable[Need]] = {
+    ("CopyMetadata", FORWARD): {Need.REHEARSAL}, ("Finalize", FORWARD): {Need.PARITY, Need.STATELESS}}
+"""What is read besides, before it has."""
+
+
+@pytest.mark.parametrize(("step", "direction"), tuple(product(PLAN.names, Direction)))
+def test_what_costs_a_cluster_something_is_read_where_something_names_it(step: str, direction: Direction) -> None:
+    begun = {*BEGUN.get((step, direction), ())}
+    assert PLAN.needs(Position(step=step, direction=direction, opened=1.0)) == begun
+    assert PLAN.needs(Position(step=step, direction=direction)) == begun | {*BEFORE.get((step, direction), ())}
+
+
+def test_nothing_is_named_in_a_step_that_no_plan_has() -> None:
+    assert PLAN.needs(Position(step="Elsewhere")) == frozenset()
+
+
+def test_every_name_is_a_fact() -> None:
+    names = {each.name for each in fields(Facts)}
+    assert {each.value for each in Need} - {Need.BROKER_MODES} <= names
+    assert NAMES[Facts].keys() <= names
+    assert {each.value for each in GroupNeed} <= {each.name for each in fields(GroupFacts)} >= NAMES[GroupFacts].keys()
+
+
+def test_a_group_is_not_probed_once_a_step_has_begun() -> None:
+    plan = plan_of(spec_of(workload_of(bridge=strategies("both")), assignmentStrategy={"to": "cooperative-sticky"}))
+    at = Position(step="BounceTwo")
+    assert plan.needs(at) >= {GroupNeed.OFFERED, GroupNeed.LOAD}
+    assert not plan.needs(replace(at, opened=1.0))
+
+
+def test_a_gate_that_does_not_name_what_it_reads_fails_every_test_that_judges_it() -> None:
+    forgetful = replace(PARITY, needs=())
+    at = moment("DualWrite", Mode.MIGRATION, Mode.MIGRATION_CONTROLLER)
+    plan = Plan((Step("DualWrite", forward=Leg(watch=(forgetful, PARITY)), back=None),))
+    with pytest.raises(AssertionError, match="Parity in DualWrite, Forward, reads parity and does not name it"):
+        decide(plan, at, intent(), {}, at.now)
+
+
+def test_a_leg_that_does_not_name_what_its_goal_reads_fails_too() -> None:
+    at = moment("DualWrite", Mode.MIGRATION, Mode.MIGRATION_CONTROLLER)
+    leg: Leg[Picture] = Leg(goal=lambda picture: (picture.facts.parity, ())[1])
+    with pytest.raises(AssertionError, match="DualWrite, Forward, reads parity"):
+        decide(Plan((Step("DualWrite", forward=leg, back=None),)), at, intent(), {}, at.now)
+    decide(Plan((Step("DualWrite", forward=replace(leg, needs=(Need.PARITY,)), back=None),)), at, intent(), {}, at.now)
