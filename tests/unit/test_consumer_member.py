@@ -9,7 +9,11 @@ import pytest
 
 from switchover.consumer import messages as m
 from switchover.consumer.lease import Lease
-from switchover.consumer.member import KAFKA_PATIENCE, LINGER, PARKED, Member, Phase, Rules
+from switchover.consumer.member.first_member import PARKED
+from switchover.consumer.member.holdings import KAFKA_PATIENCE, LINGER
+from switchover.consumer.member.machine import Member
+from switchover.consumer.member.rules import Rules
+from switchover.consumer.member.states import Phase
 from switchover.consumer.offsets import Stored, parsed
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.mode import Mode
@@ -75,7 +79,7 @@ class Driver:
         return self.tell(m.OffsetsRead(read.number, dict.fromkeys(read.partitions, position), frozenset(behind)))
 
     def fetches(self, *partitions: TopicPartition) -> bool:
-        return self.member.fetching() == frozenset(partitions)
+        return self.member.holdings.fetching() == frozenset(partitions)
 
 
 def ours(*partitions: TopicPartition) -> dict[TopicPartition, Owner]:

@@ -16,7 +16,9 @@ from switchover.consumer import messages as m
 from switchover.consumer.commits import Claims, Commits, InKafka, Uncertain, Written
 from switchover.consumer.fetching import Claim, Positions
 from switchover.consumer.lease import Lease
-from switchover.consumer.member import ENDING, Member, Rules
+from switchover.consumer.member.machine import Member
+from switchover.consumer.member.rules import Rules
+from switchover.consumer.member.states import ENDING
 from switchover.consumer.settings import Store
 from switchover.consumer.stores import Offsets, Stores
 from switchover.coordination.mode import Mode
@@ -405,9 +407,10 @@ class Ours:
         if member.mode is Mode.KAFKA:
             assert member.world is not None
             self.oracle.check("Z7", not self._sees_old(), f"{self.name} adopts kafka mode beside {self._sees_old()}")
-            self.adoptions[member.mode_version] = self.adoptions.get(member.mode_version, 0) + 1
-            self.oracle.check("R7", self.adoptions[member.mode_version] <= 2,
-                              f"{self.name} flaps: kafka mode of version {member.mode_version} again and again")
+            version = member.following.mode_version
+            self.adoptions[version] = self.adoptions.get(version, 0) + 1
+            self.oracle.check("R7", self.adoptions[version] <= 2,
+                              f"{self.name} flaps: kafka mode of version {version} again and again")
         elif before is Mode.KAFKA and self.kind is Kind.ENABLED:
             stayed = [name for name, since in self.last_seen_kafka.items()
                       if since < self.loop.now - 1.0 and name in self.coordinator.members]
