@@ -276,12 +276,34 @@ def test_an_ended_session_drops_everything_and_registers_again() -> None:
     assert driver.member.holdings == {}
 
 
+@pytest.mark.parametrize("mode", Mode)
+def test_a_registration_that_somebody_deleted_is_written_again_and_what_is_held_stays(mode: Mode) -> None:
+    """The group was read without it: nobody's share follows from that reading."""
+    driver = fetching(mode)
+    driver.tell(m.Changed()).sees(world(PEER, mode=mode, owners=ours(*P)))
+    driver.tell(m.Registered(driver.take(m.Register).number))
+    driver.sees(world(ME, mode=mode, owners=ours(*P)))
+    assert driver.fetches(*P)
+    assert not driver.has(m.Stop)
+
+
 def test_put_out_of_kafkas_group_nothing_is_committed() -> None:
     driver = fetching(Mode.KAFKA)
     driver.tell(m.GroupLost())
     assert driver.take(m.Abandon).partitions == set(P)
     assert not driver.has(m.Commit)
     driver.take(m.Release)
+
+
+def test_what_lingers_when_kafka_gives_it_to_others_is_released_at_once() -> None:
+    driver = fetching(Mode.ZOOKEEPER).tell(m.Changed()).sees(world(ME, old=["g_zoo"], owners=ours(*P)))
+    driver.tell(m.Stopped(driver.take(m.Stop).number))
+    number = driver.take(m.Commit).number
+    driver.tell(m.CommittedToZooKeeper(number), m.CommittedToKafka(number))
+    assert driver.member.holdings[P[3]].phase is Phase.LINGERING
+    driver.tell(m.Changed(), m.GroupAssigned(frozenset(P))).sees(world(ME, mode=Mode.KAFKA, owners=ours(*P)))
+    assert not driver.has(m.Release)
+    assert driver.tell(m.GroupLost()).take(m.Release).partitions == set(P)
 
 
 def test_an_idle_partition_is_committed_when_it_is_taken() -> None:

@@ -1,10 +1,15 @@
 """The tables of a member's states say all that can happen, and nothing that cannot."""
 
+import random
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from switchover.consumer import messages as m
+from switchover.consumer.member import following, holdings, machine
+from switchover.consumer.member.machine import Member
+from switchover.consumer.member.rules import Rules
 from switchover.consumer.member.states import (
     ASKS,
     ENDING,
@@ -22,12 +27,20 @@ from switchover.consumer.member.states import (
     Session,
     after,
 )
+from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.mode import Mode
+from switchover.coordination.registration import Registration
+from switchover.coordination.world import Owner, World
+from switchover.partition import TopicPartition
 
+ME = "g_me"
+P = [TopicPartition(topic, number) for topic in ("t", "u") for number in (0, 1)]
 TABLES: Mapping[str, tuple[Mapping[Any, Mapping[Cause, Any]], Any, set[Any]]] = {
     "partition": (PARTITION, Phase.FREE, set(Phase)), "session": (SESSION, Session.NONE, set(Session)),
     "group": (GROUP, Group.OUTSIDE, set(Group)), "mode": (MODE, None, {None, *Mode}), "life": (LIFE, Life.OPEN, set(Life))}
 """Each with its first state, and all that there are."""
+BY_HAND = {("partition", Phase.LINGERING, Cause.GIVEN_UP)}
+"""Too rare for chance: test_consumer_member.py lives it."""
 
 
 def from_there(table: Mapping[Any, Mapping[Cause, Any]], first: Any, *, but: Any = "nothing") -> set[Any]:
@@ -57,3 +70,93 @@ def test_what_is_said_of_phases_follows_from_the_table() -> None:
 def test_what_cannot_happen_is_refused_by_name() -> None:
     with pytest.raises(Impossible, match=r"^<Cause\.STOPPED: 'stopped'> in state Fetching$"):
         after(PARTITION, Phase.FETCHING, Cause.STOPPED)
+
+
+# --- any events, in any order -----------------------------------------------------------------------------------------
+
+
+def read(chance: random.Random, member: Member, step: int) -> World:
+    """Any group of up to three members, beside whatever owner nodes."""
+    names = [name for name in ("g_a", ME, "g_z") if chance.random() < (0.97 if name == ME else 0.5)]
+    enabled = {name for name in names if (name == ME and member.rules.enabled) or (name != ME and chance.random() < 0.8)}
+    mode = chance.choice([member.mode, member.mode, None, *Mode])
+    owners = {}
+    for partition in P:
+        if partition in member.holdings and chance.random() < 0.9:
+            owners[partition] = Owner(member.holdings[partition].thread, 1)
+        elif chance.random() < 0.4:
+            owners[partition] = chance.choice([Owner("guard"), Owner("g_a-0", 99)])
+    return World(
+        {name: Registration({"t": 1, "u": 1}) for name in names}, {"g_bad": "is bad"} if chance.random() < 0.03 else {},
+        {name: chance.choice([None, Acknowledgement(Mode.KAFKA), Acknowledgement()]) for name in enabled}, mode,
+        b"" if mode is None else mode.encode(), chance.choice([-1, step]) if mode is None else step,
+        {"t": (0, 1), "u": (0, 1)}, owners)
+
+
+def some(chance: random.Random, partitions: Any, likely: float) -> frozenset[TopicPartition]:
+    return frozenset(each for each in sorted(partitions) if chance.random() < likely)
+
+
+def answers(chance: random.Random, request: m.Request, member: Member, step: int) -> list[m.Event]:
+    """To a request; nothing to what is not answered."""
+    match request:
+        case m.Register(number):
+            told: list[m.Event] = [m.Registered(number)]
+        case m.ReadWorld(number):
+            told = [m.WorldRead(number, read(chance, member, step))]
+        case m.Claim(number, threads):
+            told = [m.Claimed(number, some(chance, threads, 0.8))]
+        case m.ReadOffsets(number, partitions):
+            told = [m.OffsetsRead(number, dict.fromkeys(partitions, 5), some(chance, partitions, 0.4))]
+        case m.Stop(number):
+            told = [m.Stopped(number)]
+        case m.Commit(number, partitions):
+            told = [m.CommittedToZooKeeper(number, some(chance, partitions, 0.08)),
+                    m.CommittedToKafka(number, chance.random() < 0.2)]
+        case m.Release(number):
+            told = [m.Released(number)]
+        case m.Describe(number):
+            others = {"kc": frozenset[TopicPartition]()} if chance.random() < 0.3 else {}
+            told = [m.Described(number, {ME: member.assigned or frozenset(), **others})]
+        case _:
+            return []
+    return [m.Failed(number, "") for _ in told[:1]] if chance.random() < 0.15 else told
+
+
+def unasked(chance: random.Random, member: Member) -> m.Event:
+    """What comes of itself. One session ends before another begins (sessions.py)."""
+    of_session = [m.Suspended(), m.Resumed(), m.Resumed(), m.Expired()] if member.session is not Session.NONE else [
+        m.Connected(1)]
+    event = chance.choices(
+        [chance.choice(of_session), m.Tick(), m.Changed(), m.OwnerGone(chance.choice(P)), m.OwnerFreed(chance.choice(P)),
+         m.GroupAssigned(some(chance, P, 0.5)), m.GroupRevoking(), m.GroupLost(), m.Closing()],
+        [14, 10, 20, 4, 8, 12, 5, 8, 0.5])
+    return event[0]
+
+
+def lived(seed: int, steps: int) -> None:
+    """A member whose answers come in any order, late, or never."""
+    chance, now = random.Random(seed), 0.0
+    member = Member(Rules(ME, enabled=chance.random() < 0.85))
+    pace, coming = chance.choice([0.02, 1.0]), list[m.Event]()
+    for step in range(steps):
+        now += pace * chance.choice([0, 0, 0, 0.02, 0.1, 0.3, 1, 5])
+        event = coming.pop(chance.randrange(len(coming))) if coming and chance.random() < 0.7 else unasked(chance, member)
+        for request in member.handle(event, now):
+            coming += answers(chance, request, member, step)
+
+
+def test_whatever_comes_in_whatever_order_is_in_the_tables_and_all_of_them_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    met = set()
+
+    def noted(table: Any, state: Any, cause: Cause) -> Any:
+        met.add((id(table), state, cause))
+        return after(table, state, cause)
+
+    for module in (following, holdings, machine):
+        monkeypatch.setattr(module, "after", noted)
+    for seed in range(150):
+        lived(seed, 300)
+    rows = {(name, state, cause) for name, (table, _, _) in TABLES.items() for state, causes in table.items()
+            for cause in causes}
+    assert {(name, state, cause) for name, state, cause in rows if (id(TABLES[name][0]), state, cause) not in met} <= BY_HAND

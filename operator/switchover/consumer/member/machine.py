@@ -199,7 +199,7 @@ class Member:
             if self._read.is_due(self._now):
                 self.requests.ask(m.ReadWorld(self._read.begun(self.requests)))
                 self._read.due = self._now + AUDIT
-            if self.world is not None:
+            if self.world is not None and self.rules.consumer_id in self.world.registrations:
                 self._work_in(self.world)
         self.holdings.go_on(self.mode, self.world is not None and bool(self.world.old), self._now)
         self._commit_now_and_then()

@@ -158,38 +158,33 @@ class Session(StrEnum):
     SUSPENDED = "Suspended"
 
 
-_ALWAYS: Mapping[Cause, Session] = {Cause.CONNECTED: Session.NEW, Cause.EXPIRED: Session.NONE}
 SESSION: Table[Session] = {
     Session.NONE: {
-        Cause.SUSPENDED: Session.NONE,
-        Cause.RESUMED: Session.NONE,
-        **_ALWAYS,
+        Cause.CONNECTED: Session.NEW,
     },
     Session.NEW: {
         Cause.REGISTERED: Session.REGISTERED,
-        Cause.UNREGISTERED: Session.NEW,
         Cause.SUSPENDED: Session.NEW_SUSPENDED,
         Cause.RESUMED: Session.NEW,
-        **_ALWAYS,
+        Cause.EXPIRED: Session.NONE,
     },
     Session.REGISTERED: {
         Cause.UNREGISTERED: Session.NEW,        # somebody deleted it
         Cause.SUSPENDED: Session.SUSPENDED,
         Cause.RESUMED: Session.REGISTERED,
-        **_ALWAYS,
+        Cause.EXPIRED: Session.NONE,
     },
     Session.NEW_SUSPENDED: {
         Cause.REGISTERED: Session.SUSPENDED,    # the answer was on its way
-        Cause.UNREGISTERED: Session.NEW_SUSPENDED,
         Cause.SUSPENDED: Session.NEW_SUSPENDED,
         Cause.RESUMED: Session.NEW,
-        **_ALWAYS,
+        Cause.EXPIRED: Session.NONE,
     },
     Session.SUSPENDED: {
         Cause.UNREGISTERED: Session.NEW_SUSPENDED,
         Cause.SUSPENDED: Session.SUSPENDED,
         Cause.RESUMED: Session.REGISTERED,
-        **_ALWAYS,
+        Cause.EXPIRED: Session.NONE,
     },
 }
 CONNECTED = frozenset({Session.NEW, Session.REGISTERED})
