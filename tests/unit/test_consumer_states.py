@@ -19,6 +19,7 @@ from switchover.consumer.member.states import (
     MODE,
     PARTITION,
     SESSION,
+    SUSPENDED,
     Cause,
     Group,
     Impossible,
@@ -134,16 +135,87 @@ def unasked(chance: random.Random, member: Member) -> m.Event:
     return event[0]
 
 
+class Judge:
+    """What others know of a member: what it owns, what it has handed out, and what it took back without a commit yet."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+        self._owned, self._handed, self._left = set[TopicPartition](), set[TopicPartition](), set[TopicPartition]()
+        self._reading = 0
+
+    def before(self, event: m.Event) -> None:
+        """What an event says that somebody waits for."""
+        held = self._member.holdings
+        about = {each for each, holding in held.items() if holding.request == getattr(event, "number", -1)}
+        match event:
+            case m.Claimed(_, claimed):
+                self._owned |= about & claimed
+            case m.Released():
+                self._owned -= about
+            case m.Stopped():
+                self._handed -= about
+                self._left |= about
+            case m.CommittedToZooKeeper(_, gone):
+                self._left -= about
+                self._lost(gone)
+            case m.CommittedToKafka(_, fenced=True):
+                self._left -= about
+            case m.OwnerGone(partition):
+                self._lost({partition})
+            case m.WorldRead(number, world) if number == self._reading and ME in world.registrations:
+                self._lost({each for each in self._owned if world.owners.get(each) != Owner(held[each].thread, 1)})
+            case m.GroupLost() if self._member.mode is Mode.KAFKA:
+                self._left.clear()
+            case m.Expired():
+                self._reading = 0
+                self._lost(set(self._owned))
+
+    def _lost(self, partitions: set[TopicPartition] | frozenset[TopicPartition]) -> None:
+        self._owned -= partitions
+        self._left -= partitions
+
+    def asked(self, request: m.Request) -> None:
+        match request:
+            case m.ReadWorld(number):
+                self._reading = number
+            case m.Start(starts):
+                assert starts.keys() <= self._owned - self._handed
+                self._handed |= starts.keys()
+            case m.Stop(_, partitions):
+                assert partitions <= self._handed
+            case m.Abandon(partitions):
+                self._handed -= partitions
+            case m.Release(_, partitions):
+                assert not partitions & (self._handed | self._left)
+            case m.AllowRevoke() if self._member.session in SUSPENDED and self._member.mode is Mode.KAFKA:
+                self._left.clear()
+            case m.Leave():
+                assert not self._owned
+
+    def after(self, event: m.Event) -> None:
+        """Nothing is owned that is forgotten, and nothing handed out that is not owned, or that is others' now."""
+        assert self._owned <= self._member.holdings.keys()
+        assert self._handed <= self._owned
+        if isinstance(event, m.Expired):
+            assert not self._member.holdings
+        if isinstance(event, m.GroupLost) and self._member.mode is Mode.KAFKA:
+            assert self._member.holdings.are_given_up()
+
+
 def lived(seed: int, steps: int) -> None:
     """A member whose answers come in any order, late, or never."""
     chance, now = random.Random(seed), 0.0
     member = Member(Rules(ME, enabled=chance.random() < 0.85))
+    judge = Judge(member)
     pace, coming = chance.choice([0.02, 1.0]), list[m.Event]()
     for step in range(steps):
         now += pace * chance.choice([0, 0, 0, 0.02, 0.1, 0.3, 1, 5])
         event = coming.pop(chance.randrange(len(coming))) if coming and chance.random() < 0.7 else unasked(chance, member)
+        judge.before(event)
         for request in member.handle(event, now):
+            judge.asked(request)
             coming += answers(chance, request, member, step)
+        judge.after(event)
 
 
 def test_whatever_comes_in_whatever_order_is_in_the_tables_and_all_of_them_is_met(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,7 +154,7 @@ class Session(StrEnum):
     NONE = "None"
     NEW = "New"                                 # its registration is being written
     REGISTERED = "Registered"
-    NEW_SUSPENDED = "New, suspended"
+    NEW_SUSPENDED = "New suspended"
     SUSPENDED = "Suspended"
 
 
