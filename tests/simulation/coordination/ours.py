@@ -484,7 +484,7 @@ class Ours:
         if not self.alive:
             return
         holdings = self.member.holdings
-        ended = [each for each in partitions & self._handed.keys()
+        ended = [each for each in sorted(partitions & self._handed.keys())
                  if each in holdings and holdings[each].request == number]
         for partition in ended:
             if self.oracle.position(partition, self.name) is not None:
@@ -592,9 +592,9 @@ class Ours:
                 return m.WorldRead(number, zookeeper.world())
             case m.Claim(number, threads):
                 return m.Claimed(number, frozenset(
-                    each for each, thread in threads.items() if self._claim(each, Owner(thread, session.number))))
+                    each for each in sorted(threads) if self._claim(each, Owner(threads[each], session.number))))
             case m.Release(number, partitions, guard):
-                for partition in partitions:
+                for partition in sorted(partitions):
                     if self.is_ours(partition):
                         self.oracle.check("Z3", self.oracle.position(partition, self.name) is None,
                                           f"{self.name} lets go of {partition} while it is handed out")
@@ -605,7 +605,7 @@ class Ours:
                             zookeeper.replace_owner(partition, Owner(GUARD))
                 return m.Released(number)
             case m.Guard(partitions):
-                for partition in partitions:
+                for partition in sorted(partitions):
                     zookeeper.create_owner(partition, Owner(GUARD))
             case m.Acknowledge(told):
                 if self.name in zookeeper.acknowledgements:
