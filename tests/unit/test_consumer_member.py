@@ -346,6 +346,13 @@ def test_put_out_of_kafkas_group_all_is_released_at_once_whatever_was_under_way(
     assert {type(each) for each in driver.asked} <= {m.Abandon, m.Acknowledge}
 
 
+def test_a_commit_that_kafka_fences_is_not_tried_again_and_all_of_it_is_released() -> None:
+    driver = brought(Phase.COMMITTING, Mode.KAFKA)
+    driver.tell(m.CommittedToKafka(driver.member.holdings[P[0]].request, fenced=True))
+    assert driver.take(m.Release).partitions == set(P)
+    assert driver.asked == []
+
+
 def test_what_was_never_fetched_and_is_in_both_stores_is_released_at_once() -> None:
     driver = brought(Phase.READING, Mode.ZOOKEEPER)
     number = driver.member.holdings[P[3]].request

@@ -40,6 +40,10 @@ TABLES: Mapping[str, tuple[Mapping[Any, Mapping[Cause, Any]], Any, set[Any]]] = 
     "partition": (PARTITION, Phase.FREE, set(Phase)), "session": (SESSION, Session.NONE, set(Session)),
     "group": (GROUP, Group.OUTSIDE, set(Group)), "mode": (MODE, None, {None, *Mode}), "life": (LIFE, Life.OPEN, set(Life))}
 """Each with its first state, and all that there are."""
+SESSIONS = {
+    (False, False, False): Session.NONE, (True, False, False): Session.NEW, (True, False, True): Session.REGISTERED,
+    (True, True, False): Session.NEW_SUSPENDED, (True, True, True): Session.SUSPENDED}
+"""By whether it is connected, suspended and registered."""
 BY_HAND = {("partition", Phase.LINGERING, Cause.GIVEN_UP)}
 """Too rare for chance: test_consumer_member.py lives it."""
 
@@ -141,7 +145,8 @@ class Judge:
     def __init__(self, member: Member) -> None:
         self._member = member
         self._owned, self._handed, self._left = set[TopicPartition](), set[TopicPartition](), set[TopicPartition]()
-        self._reading = 0
+        self._reading = self._registering = 0
+        self._connected = self._suspended = self._registered = False
 
     def before(self, event: m.Event) -> None:
         """What an event says that somebody waits for."""
@@ -162,12 +167,21 @@ class Judge:
                 self._left -= about
             case m.OwnerGone(partition):
                 self._lost({partition})
-            case m.WorldRead(number, world) if number == self._reading and ME in world.registrations:
+            case m.WorldRead(number, world) if number == self._reading and ME not in world.registrations:
+                self._registered = False
+            case m.WorldRead(number, world) if number == self._reading:
                 self._lost({each for each in self._owned if world.owners.get(each) != Owner(held[each].thread, 1)})
             case m.GroupLost() if self._member.mode is Mode.KAFKA:
                 self._left.clear()
+            case m.Connected():
+                self._connected = True
+            case m.Suspended() | m.Resumed():
+                self._suspended = isinstance(event, m.Suspended)
+            case m.Registered(number) if number == self._registering:
+                self._registered = True
             case m.Expired():
-                self._reading = 0
+                self._reading = self._registering = 0
+                self._connected = self._suspended = self._registered = False
                 self._lost(set(self._owned))
 
     def _lost(self, partitions: set[TopicPartition] | frozenset[TopicPartition]) -> None:
@@ -176,6 +190,8 @@ class Judge:
 
     def asked(self, request: m.Request) -> None:
         match request:
+            case m.Register(number):
+                self._registering = number
             case m.ReadWorld(number):
                 self._reading = number
             case m.Start(starts):
@@ -196,6 +212,7 @@ class Judge:
         """Nothing is owned that is forgotten, and nothing handed out that is not owned, or that is others' now."""
         assert self._owned <= self._member.holdings.keys()
         assert self._handed <= self._owned
+        assert self._member.session is SESSIONS[self._connected, self._suspended, self._registered]
         if isinstance(event, m.Expired):
             assert not self._member.holdings
         if isinstance(event, m.GroupLost) and self._member.mode is Mode.KAFKA:
