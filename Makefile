@@ -70,7 +70,7 @@ lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	MYPYPATH=operator:sandbox:sandbox/apps:website $(BIN)/mypy -m reference -m runbooks -m step_pictures -m batch_pictures -m patience -p demo -p demo_groups -p demo_zkcc -p demo_pipeline -p load -p history -p member -p zkmember
+	MYPYPATH=operator:sandbox:sandbox/apps:website $(BIN)/mypy -m reference -m runbooks -m step_pictures -m batch_pictures -m member_pictures -m patience -p demo -p demo_groups -p demo_zkcc -p demo_pipeline -p load -p history -p member -p zkmember
 	$(BIN)/lint-imports
 	$(BIN)/python -m switchover.api.crds --check crds
 
@@ -139,11 +139,12 @@ docs: $(DOCS)/installed ## the documentation as a website, build/site/; a dead l
 docs-serve: $(DOCS)/installed ## the same at http://127.0.0.1:8000, made anew at each change
 	$(MKDOCS) serve --config-file website/mkdocs.yml
 
-reference: venv ## write docs/reference/ and docs/pictures/ from CRDs, commands, metrics, runbooks and the plan
+reference: venv ## write docs/reference/ and docs/pictures/ from CRDs, commands, metrics, runbooks, the plans and the member's tables
 	$(BIN)/python website/reference.py
 	$(BIN)/python website/runbooks.py
 	$(BIN)/python website/step_pictures.py
 	$(BIN)/python website/batch_pictures.py
+	$(BIN)/python website/member_pictures.py
 
 $(DOCS)/installed: requirements/docs.txt | $(UV)
 	$(UV) venv --quiet --allow-existing --no-python-downloads --python $(PYTHON) $(DOCS)

@@ -15,6 +15,7 @@ import yaml
 
 from apiserver.examples import documented
 from apiserver.kubelet import budget, run_as_kubelet
+from fakes.clock import Clock
 from patience import Patience
 from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster.door.mount import KEEPER
@@ -32,19 +33,9 @@ FINALIZER = "switchover.dev/finalizer"
 LABELS = {"app": "kafka"}
 
 
-class Clock:
-    """A clock that a test can set."""
-
-    def __init__(self) -> None:
-        self.time = 1_790_000_000.25
-
-    def now(self) -> float:
-        return self.time
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1_790_000_000.25)
 
 
 @pytest.fixture
@@ -391,12 +382,12 @@ async def test_volume_claims_by_label(workloads: KubernetesWorkloads, apply: Cal
 
 async def test_a_lease_has_one_holder_until_it_expires(workloads: KubernetesWorkloads, clock: Clock) -> None:
     assert await workloads.hold_lease("cluster", "a", 15) == "a"
-    clock.time += 10
+    clock.seconds += 10
     assert await workloads.hold_lease("cluster", "a", 15) == "a"         # renewed
     assert await workloads.hold_lease("cluster", "b", 15) == "a"
-    clock.time += 14.9
+    clock.seconds += 14.9
     assert await workloads.hold_lease("cluster", "b", 15) == "a"
-    clock.time += 0.2
+    clock.seconds += 0.2
     assert await workloads.hold_lease("cluster", "b", 15) == "b"
     await workloads.release_lease("cluster", "a")                        # not its own any more
     assert await workloads.hold_lease("cluster", "a", 15) == "b"
@@ -421,14 +412,14 @@ async def test_one_that_was_left_or_whose_operator_acts_no_more_is_taken_at_once
 @pytest.mark.parametrize("hour", [-3600, 3600])
 async def test_the_clock_of_who_holds_a_lease_may_be_any(workloads: KubernetesWorkloads, clock: Clock, hour: float) -> None:
     """One that is behind held nothing, one that is ahead held it for an hour after its death."""
-    theirs = Clock()
-    theirs.time += hour
+    theirs = Clock(1_790_000_000.25)
+    theirs.seconds += hour
     other = KubernetesWorkloads(workloads._server, theirs)
     assert await other.hold_lease("cluster", "a", 15) == "a"
     assert await workloads.hold_lease("cluster", "b", 15) == "a"
-    clock.time += 14.9
+    clock.seconds += 14.9
     assert await workloads.hold_lease("cluster", "b", 15) == "a"
-    clock.time += 0.2
+    clock.seconds += 0.2
     assert await workloads.hold_lease("cluster", "b", 15) == "b"
 
 
@@ -437,7 +428,7 @@ async def test_of_many_who_want_a_lease_at_once_one_gets_it(workloads: Kubernete
         wanting = (workloads.hold_lease("cluster", f"operator-{n}", 15) for n in range(8))
         assert len(set(await asyncio.gather(*wanting))) == 1
         await workloads.hold_lease("cluster", "who looks on", 15)
-        clock.time += 60
+        clock.seconds += 60
 
 
 # --- the resource -----------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ class CoordinationWalk(Walk):
         picture, now = super().picture(), self.world.now
         if self.quiet_since is None or self.paper.of("old"):
             self.quiet_since = now
-        self.stores.append(StoreSample(now, dict(self.paper.stored)))
+        self.stores.append(StoreSample(now, self.paper.stored()))
         while now - self.stores[0].at > WINDOW_SECONDS:
             self.stores.popleft()
         picture = replace(picture, facts=replace(

@@ -1,30 +1,29 @@
-"""A group whose coordination moves, on paper: old consumers, migration-enabled ones and KafkaConsumers in pods.
+"""A group whose coordination moves: old consumers, migration-enabled ones and KafkaConsumers in pods.
 
-What a pod runs is told by its variable CONSUMER: "old", "enabled" or "kafka"; without it, what the world began with. Each
-kind does what it was seen to do (docs/facts/coordination.md). The old one computes its share and claims it, and knows
-ZooKeeper's offsets alone; the KafkaConsumer fetches what Kafka assigns it. The migration-enabled one is a member of both,
-follows the mode where nothing forbids it, fetches only what it owns in ZooKeeper, and commits to both stores.
+What a pod runs is told by its variable CONSUMER: "old", "enabled" or "kafka"; without it, what the world began with. They
+are the members of simulation/coordination, ours among them as it is shipped, with its ZooKeeper, coordinator and judge.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from switchover.coordination.acknowledgement import Acknowledgement
-from switchover.coordination.assignment import Strategy, Text, assigned
-from switchover.coordination.mode import Mode, parsed
-from switchover.coordination.registration import Registration
-from switchover.coordination.world import Owner
+from simulation.coordination.coordinator import Coordinator
+from simulation.coordination.loop import Loop
+from simulation.coordination.oracle import Kind, Oracle
+from simulation.coordination.others import KafkaConsumer, Old
+from simulation.coordination.ours import Ours
+from simulation.coordination.zookeeper import ZooKeeper
 from switchover.coordination.world import World as ZooKeeperWorld
 from switchover.engine.effects import Effect
 from switchover.groups.coordination.effects import RemoveGuards, SetMode
 from switchover.groups.facts import Stored
-from switchover.kafka.group import MemberProtocol
+from switchover.kafka.group import Group, GroupState, GroupType, Member, MemberProtocol
 from switchover.lag.group import TopicPartition
-from unit.group_coordinator import Client
-from unit.group_world import RATE, Pod, Workload, World
+from unit.group_world import Pod, Workload, World
 
-CLASSIC = MemberProtocol.CLASSIC
+TOPIC = "orders"
+Consumer = Old | Ours | KafkaConsumer
 
 
 def running(kind: str) -> dict[str, Any]:
@@ -32,57 +31,102 @@ def running(kind: str) -> dict[str, Any]:
     return {"env": [{"name": "CONSUMER", "value": kind}]}
 
 
-@dataclass
-class Consumer:
-    """One consumer; `session` is its own in ZooKeeper. `lags` seconds pass before it follows a change of mode."""
+class Noting(Oracle):
+    """Notes what is broken, so that a test can say what it expects."""
 
-    name: str
-    kind: str
-    session: int
-    mode: Mode = Mode.ZOOKEEPER
-    mode_version: int = -1
-    waits: str = ""
-    lags: float = 1.0
-    sees: float = 0.0
-    starts: bool = True
+    def __init__(self, loop: Loop) -> None:
+        super().__init__(loop)
+        self.broken: list[str] = []
+
+    def begin(self, partition: TopicPartition, member: str, kind: Kind, offset: int) -> None:
+        """Whoever was there first goes on; it is not simulated how both do."""
+        if (other := self.open.get(partition)) is not None:
+            self._broken("Z1", f"{member} begins {partition}, which {other.member} has")
+        else:
+            super().begin(partition, member, kind, offset)
+
+    def _broken(self, invariant: str, words: str) -> None:
+        self.broken.append(f"{invariant} at {self.loop.now:.3f} s: {words}")
+
+
+@dataclass
+class KafkaGroup:
+    """The simulated coordinator as World and Walk ask it; `hosts` has the address of each client."""
+
+    coordinator: Coordinator
+    partitions: tuple[TopicPartition, ...]
+    policy: str
+    hosts: dict[str, str] = field(default_factory=dict)
+
+    def pass_time(self, now: float) -> None:
+        """A second."""
+        self.coordinator.loop.run(self.coordinator.loop.now + 1.0)
+
+    @property
+    def state(self) -> GroupState:
+        members = self.coordinator.members.values()
+        settles = self.coordinator.preparing or any(each.syncing for each in members)
+        return GroupState.PREPARING_REBALANCE if settles else GroupState.STABLE if members else GroupState.EMPTY
+
+    def strategies_of_all(self) -> list[str]:
+        return ["range"] if self.state is GroupState.STABLE else []
+
+    def group(self) -> Group:
+        """As the coordinator tells it; members tell nothing while it rebalances."""
+        stable, epoch = self.state is GroupState.STABLE, self.coordinator.generation
+        members = tuple(
+            Member(member_id=name, client_id=name, host=self.hosts[name], instance_id="", protocol=MemberProtocol.CLASSIC,
+                   epoch=epoch, topics=frozenset({TOPIC} if stable else ()), regex="", assigned=share, target=share)
+            for name, share in self.coordinator.shares().items())
+        return Group(name="orders", coordinator=1, type=GroupType.CLASSIC, state=self.state, protocol_type="consumer",
+                     epoch=epoch, assignment_epoch=epoch, assignor="range" if stable else "", members=members)
 
 
 class CoordinatedWorld(World):
-    """`first` is what pods run that say nothing else; `half` are migration-enabled consumers that commit to Kafka alone."""
+    """`first` is what pods run that say nothing else."""
+
+    coordinator: KafkaGroup     # type: ignore[assignment]
 
     def __init__(self, *workloads: tuple[str, str, int], first: str = "old", partitions: int = 6, **more: Any) -> None:
         self.first = first
+        self.loop = Loop(0)
+        self.oracle = Noting(self.loop)
+        self.zookeeper = ZooKeeper(self.loop, self.oracle)
         self.consumers: dict[str, Consumer] = {}
-        self.owners: dict[TopicPartition, Owner] = {}
-        self.mode: tuple[bytes, int] | None = None
-        self.stored: dict[TopicPartition, Stored] = {}
-        self.doubles: list[str] = []
-        self.half: set[str] = set()
-        self.sessions = 0
+        self.started = 0
         super().__init__(*workloads, partitions=partitions, **more)
+
+    def _coordinated(self, partitions: int, policy: str) -> KafkaGroup:     # type: ignore[override]
+        for _ in range(partitions):
+            self.zookeeper.add_partition(TOPIC)
+        coordinator = Coordinator(self.loop, lambda: self.zookeeper.topics)
+        coordinator.sweep()
+        return KafkaGroup(coordinator, tuple(TopicPartition(TOPIC, each) for each in range(partitions)), policy)
 
     # --- members ------------------------------------------------------------------------------------------------------
 
     def arrives(self, kind: str, host: str = "stranger", ip: str = "10.9.9.9") -> str:
         """A consumer starts, in a pod of ours or elsewhere; its consumer id."""
-        self.sessions += 1
-        name = f"client-{host}-{self.sessions}" if kind == "kafka" else f"orders_{host}-1795240855786-{self.sessions:08x}"
-        self.consumers[name] = Consumer(name, kind, self.sessions)
-        if kind != "old":
-            assert self.coordinator.join(Client(name, ip, CLASSIC, ("range",)), self.now)
+        self.started += 1
+        name = f"client-{host}-{self.started}" if kind == Kind.KAFKA else f"orders_{host}-1795240855786-{self.started:08x}"
+        self.coordinator.hosts[name] = ip
+        loop, zookeeper, coordinator, oracle = self.loop, self.zookeeper, self.coordinator.coordinator, self.oracle
+        process: Consumer
+        if kind == Kind.OLD:
+            process = Old(name, loop, zookeeper, oracle, (TOPIC,), commits=True)
+        elif kind == Kind.KAFKA:
+            process = KafkaConsumer(name, loop, coordinator, oracle, (TOPIC,))
+        else:
+            process = Ours(name, loop, zookeeper, coordinator, oracle, (TOPIC,))
+        self.consumers[name] = process
         return name
 
     def goes(self, name: str) -> None:
         """Cleanly: one that follows Kafka leaves guards."""
-        consumer = self.consumers.pop(name)
-        guard = Owner(f"guard of {name}", 0) if consumer.mode is Mode.KAFKA else None
-        self.owners = {each: left for each, owner in self.owners.items()
-                       if (left := owner if owner.session != consumer.session else guard) is not None}
-        if consumer.kind != "old":
-            self.coordinator.leave(name, self.now)
+        self.consumers.pop(name).close()
 
-    def of(self, *kinds: str) -> list[Consumer]:
-        return [each for each in self.consumers.values() if each.kind in kinds]
+    def of(self, kind: str) -> list[Any]:
+        return [each for each in self.consumers.values() if each.kind == kind]
 
     def _live(self, workload: Workload, pod: Pod) -> None:
         if pod.ends is None and pod.ready and not pod.member_id and not self._is(pod, {*self.crashing, *self.silent}):
@@ -95,107 +139,36 @@ class CoordinatedWorld(World):
             self.goes(pod.member_id)
             pod.member_id = ""
 
-    # --- a second -----------------------------------------------------------------------------------------------------
+    # --- what there is ------------------------------------------------------------------------------------------------
 
     def _consume(self) -> None:
-        for each in self.of("enabled"):
-            self._follow(each)
-        self._own()
-        self._commit()
+        self.offsets = {each: (max(stored.zookeeper or 0, stored.kafka or 0), stored.end or 0)
+                        for each, stored in self.stored().items()}
 
-    def _follow(self, each: Consumer) -> None:
-        """Kafka's mode only while everybody is migration-enabled; ZooKeeper's, to begin with too, only without a
-        KafkaConsumer (rule R5).
-        """
-        data, version = self.mode if self.mode is not None else (None, -1)
-        told = parsed(data)
-        wanted = Mode.KAFKA if told is Mode.KAFKA and not self.of("old") else Mode.ZOOKEEPER
-        each.waits = ""
-        if told is Mode.KAFKA and self.of("old"):
-            each.waits = f"{self.of('old')[0].name} is not migration-enabled"
-        if (each.mode is Mode.KAFKA or each.starts) and wanted is Mode.ZOOKEEPER and self.of("kafka"):
-            each.waits = f"{self.of('kafka')[0].name} is a KafkaConsumer"
-            return
-        follows = version if told is wanted else each.mode_version
-        if (wanted, follows) == (each.mode, each.mode_version):
-            each.sees = self.now
-        elif self.now - each.sees > each.lags:
-            each.mode, each.mode_version, each.sees = wanted, follows, self.now
-        each.starts = False
+    def stored(self) -> Mapping[TopicPartition, Stored]:
+        """What both stores have of each partition."""
+        return {each: Stored(self.zookeeper.offsets.get(each), self.coordinator.coordinator.offsets.get(each), 0,
+                             self.oracle.end_of(each)) for each in self.coordinator.partitions}
 
-    def _own(self) -> None:
-        """Everybody lets go of what is not theirs; what is free goes to whom it belongs. Guards stay for Kafka's sake."""
-        claims = {each.name: set(self._share(each)) for each in self.of("old", "enabled")}
-        for partition, owner in list(self.owners.items()):
-            holder = next((each for each in self.consumers.values() if each.session == owner.session), None)
-            if holder is not None and partition not in claims[holder.name]:
-                del self.owners[partition]
-                if holder.mode is Mode.KAFKA:
-                    self.owners[partition] = Owner(f"guard of {holder.name}", 0)
-                claims = {name: share - {partition} for name, share in claims.items()}
-        for each in self.of("old", "enabled"):
-            for partition in claims[each.name]:
-                there = self.owners.get(partition)
-                if there is None or (there.session == 0 and each.kind == "enabled"):
-                    self.owners[partition] = Owner(f"{each.name}-0", each.session)
-
-    def _share(self, each: Consumer) -> Iterator[TopicPartition]:
-        if each.kind == "enabled" and each.starts:
-            return
-        if each.mode is Mode.KAFKA:
-            yield from self.coordinator.clients[each.name].assigned
-            return
-        streams: Mapping[str, Mapping[str, int]] = {other.name: {"orders": 1} for other in self.of("old", "enabled")}
-        partitions = {"orders": [number for _, number in self.coordinator.partitions]}
-        for partition, thread in assigned(Strategy.RANGE, Text.SINCE_1_0, streams, partitions).items():
-            if thread == f"{each.name}-0":
-                yield partition
-
-    def fetching(self, partition: TopicPartition) -> list[Consumer]:
-        """Who fetches it now: whoever owns it in ZooKeeper, and the KafkaConsumer that is assigned it."""
-        owner = self.owners.get(partition)
-        found = [each for each in self.consumers.values() if owner is not None and each.session == owner.session]
-        return found + [each for each in self.of("kafka") if partition in self.coordinator.clients[each.name].assigned]
-
-    def _commit(self) -> None:
-        for partition in self.coordinator.partitions:
-            found = self.stored.get(partition, Stored(1000, None, 0, 1000) if self.first == "old" else Stored(
-                None, 1000, 0, 1000))
-            fetching = self.fetching(partition)
-            if len(fetching) > 1:
-                self.doubles.append(f"{partition}: {' and '.join(each.name for each in fetching)}")
-            kinds = {each.kind for each in fetching if each.name not in self.half} | {
-                "kafka" for each in fetching if each.name in self.half}
-            zookeeper = found.end if kinds & {"old", "enabled"} else found.zookeeper
-            kafka = found.end if kinds & {"kafka", "enabled"} else found.kafka
-            self.stored[partition] = Stored(zookeeper, kafka, 0, found.end + RATE)
-            self.offsets[partition] = (max(zookeeper or 0, kafka or 0), found.end + RATE)
-
-    # --- ZooKeeper ----------------------------------------------------------------------------------------------------
+    def fetching(self, partition: TopicPartition) -> str:
+        """Who fetches it now."""
+        delivery = self.oracle.open.get(partition)
+        return "" if delivery is None else delivery.member
 
     def perform(self, effect: Effect) -> None:
         match effect:
             case SetMode(_, mode, version):
                 self.done.append(effect)
-                assert version == (-1 if self.mode is None else self.mode[1]), "the version that was read"
-                self.mode = (mode.encode(), version + 1)
+                assert version == self.zookeeper.mode_version, "the version that was read"
+                self.zookeeper.write_mode(mode.encode())
             case RemoveGuards(_, partitions):
                 self.done.append(effect)
-                self.owners = {each: owner for each, owner in self.owners.items()
-                               if owner.session or each not in partitions}
+                for partition in partitions:
+                    if not self.zookeeper.owners[partition].session:
+                        self.zookeeper.delete_owner(partition)
             case _:
                 super().perform(effect)
 
     def tree(self) -> ZooKeeperWorld:
         """What a reading of ZooKeeper finds."""
-        owned = {each.name: frozenset(partition for partition, owner in self.owners.items() if owner.session == each.session)
-                 for each in self.consumers.values()}
-        registered = self.of("old", "enabled")
-        return ZooKeeperWorld(
-            registrations={each.name: Registration({"orders": 1}) for each in registered},
-            acknowledgements={each.name: Acknowledgement(each.mode, each.mode_version, 1, owned[each.name], each.waits)
-                              for each in self.of("enabled")},
-            mode=parsed(self.mode[0]) if self.mode is not None else None,
-            mode_data=self.mode[0] if self.mode is not None else b"", mode_version=self.mode[1] if self.mode else -1,
-            topics={"orders": [number for _, number in self.coordinator.partitions]} if registered else {},
-            owners=dict(self.owners), brokers=frozenset({1}))
+        return replace(self.zookeeper.world(), brokers=frozenset({1}))

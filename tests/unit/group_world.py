@@ -96,7 +96,7 @@ class World:
         self.autoscaler: dict[str, Any] | None = {
             "kind": HPA, "metadata": {"name": autoscaled, "uid": "uid-of-hpa", "resourceVersion": "1"},
             "spec": {"minReplicas": 4}} if autoscaled else None
-        self.coordinator = Coordinator("orders", tuple(TopicPartition("orders", each) for each in range(partitions)), policy)
+        self.coordinator = self._coordinated(partitions, policy)
         self.offsets = dict.fromkeys(self.coordinator.partitions, (1000, 1000))
         self.crashing: set[str] = set()
         self.silent: set[str] = set()
@@ -108,6 +108,9 @@ class World:
         for workload in self.workloads.values():
             workload.current = "of-long-ago" if on_delete else workload.revision
         self.pass_time(20.0)
+
+    def _coordinated(self, partitions: int, policy: str) -> Coordinator:
+        return Coordinator("orders", tuple(TopicPartition("orders", each) for each in range(partitions)), policy)
 
     # --- what is done to it -------------------------------------------------------------------------------------------
 

@@ -2,17 +2,10 @@
 
 import asyncio
 
+from fakes.clock import Clock
 from switchover.outside.ask import Background
 from switchover.outside.errors import Unreachable
 from switchover.outside.observed import Known, Unknown
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def now(self) -> float:
-        return self.seconds
 
 
 class Trees:
@@ -32,7 +25,7 @@ class Trees:
 
 def readings_within(seconds: int, takes: float, *, answers: bool) -> int:
     """How often it was read by somebody who asks every second."""
-    clock = Clock()
+    clock = Clock(0.0)
     trees, background = Trees(clock, takes, answers), Background[str]("the tree is", 20.0, clock)
 
     async def asked() -> None:

@@ -9,7 +9,11 @@ import pytest
 
 from switchover.consumer import messages as m
 from switchover.consumer.lease import Lease
-from switchover.consumer.member import KAFKA_PATIENCE, LINGER, PARKED, Member, Phase, Rules
+from switchover.consumer.member.first_member import PARKED
+from switchover.consumer.member.holdings import KAFKA_PATIENCE, LINGER
+from switchover.consumer.member.machine import Member
+from switchover.consumer.member.rules import Rules
+from switchover.consumer.member.states import Phase
 from switchover.consumer.offsets import Stored, parsed
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.mode import Mode
@@ -75,7 +79,7 @@ class Driver:
         return self.tell(m.OffsetsRead(read.number, dict.fromkeys(read.partitions, position), frozenset(behind)))
 
     def fetches(self, *partitions: TopicPartition) -> bool:
-        return self.member.fetching() == frozenset(partitions)
+        return self.member.holdings.fetching() == frozenset(partitions)
 
 
 def ours(*partitions: TopicPartition) -> dict[TopicPartition, Owner]:
@@ -272,12 +276,108 @@ def test_an_ended_session_drops_everything_and_registers_again() -> None:
     assert driver.member.holdings == {}
 
 
+@pytest.mark.parametrize("mode", Mode)
+def test_a_registration_that_somebody_deleted_is_written_again_and_what_is_held_stays(mode: Mode) -> None:
+    """The group was read without it: nobody's share follows from that reading."""
+    driver = fetching(mode)
+    driver.tell(m.Changed()).sees(world(PEER, mode=mode, owners=ours(*P)))
+    driver.tell(m.Registered(driver.take(m.Register).number))
+    driver.sees(world(ME, mode=mode, owners=ours(*P)))
+    assert driver.fetches(*P)
+    assert not driver.has(m.Stop)
+
+
+def test_a_claim_that_failed_may_have_been_done_and_is_released_where_it_is_not_wanted_any_more() -> None:
+    driver = Driver().registered().sees(world(ME)).nobody_in_kafka()
+    driver.tell(m.Failed(driver.take(m.Claim).number, "connection lost"), m.Changed()).sees(world(ME, PEER))
+    assert driver.take(m.Release).partitions == {P[2], P[3]}
+
+
+def brought(phase: Phase, mode: Mode) -> Driver:
+    """A member that closes with all partitions in this phase; in zookeeper mode an old member is there."""
+    seen = world(ME, mode=mode, old=["a_zoo"] if mode is Mode.ZOOKEEPER else ())
+    driver = Driver().registered()
+    if mode is Mode.KAFKA:
+        driver.tell(m.GroupAssigned(frozenset(P))).sees(seen)
+    else:
+        driver.sees(seen).nobody_in_kafka()
+    if phase is not Phase.CLAIMING:
+        driver.claimed()
+    if phase not in (Phase.CLAIMING, Phase.READING):
+        driver.offsets()
+    if phase is not Phase.FETCHING:
+        driver.tell(m.Closing())
+    if phase in (Phase.COMMITTING, Phase.LINGERING, Phase.RELEASING):
+        driver.tell(m.Stopped(driver.take(m.Stop).number))
+    if phase in (Phase.LINGERING, Phase.RELEASING):
+        number = driver.take(m.Commit).number
+        driver.tell(m.CommittedToZooKeeper(number), m.CommittedToKafka(number))
+    if phase is Phase.RELEASING:
+        driver.after(LINGER)
+    driver.asked.clear()
+    assert driver.member.holdings
+    assert {holding.phase for holding in driver.member.holdings.values()} == {phase}
+    return driver
+
+
+@pytest.mark.parametrize("phase", [each for each in Phase if each not in (Phase.FREE, Phase.CLAIMING)])
+def test_nothing_more_is_asked_for_a_partition_whose_owner_node_has_gone(phase: Phase) -> None:
+    driver = brought(phase, Mode.ZOOKEEPER).tell(m.Closing())
+    driver.asked.clear()
+    driver.tell(*map(m.OwnerGone, driver.member.holdings))
+    driver.take(m.Leave)
+    assert {type(each) for each in driver.asked} <= {m.Abandon, m.Acknowledge}
+
+
+@pytest.mark.parametrize("phase", [each for each in Phase if each is not Phase.FREE])
+def test_nor_for_any_when_the_session_has_ended(phase: Phase) -> None:
+    driver = brought(phase, Mode.ZOOKEEPER).tell(m.Expired())
+    assert driver.member.holdings == {}
+    assert {type(each) for each in driver.asked} <= {m.Abandon, m.Leave}
+
+
+@pytest.mark.parametrize("phase", [each for each in Phase if each not in (Phase.FREE, Phase.LINGERING, Phase.RELEASING)])
+def test_put_out_of_kafkas_group_all_is_released_at_once_whatever_was_under_way(phase: Phase) -> None:
+    driver = brought(phase, Mode.KAFKA)
+    under_way = next(iter(driver.member.holdings.values())).request
+    assert driver.tell(m.GroupLost()).take(m.Release).partitions == set(P)
+    driver.tell(m.Claimed(under_way, frozenset(P)), m.OffsetsRead(under_way, dict.fromkeys(P, 0), frozenset(P)),
+                m.Stopped(under_way))
+    assert {type(each) for each in driver.asked} <= {m.Abandon, m.Acknowledge}
+
+
+def test_a_commit_that_kafka_fences_is_not_tried_again_and_all_of_it_is_released() -> None:
+    driver = brought(Phase.COMMITTING, Mode.KAFKA)
+    driver.tell(m.CommittedToKafka(driver.member.holdings[P[0]].request, fenced=True))
+    assert driver.take(m.Release).partitions == set(P)
+    assert driver.asked == []
+
+
+def test_what_was_never_fetched_and_is_in_both_stores_is_released_at_once() -> None:
+    driver = brought(Phase.READING, Mode.ZOOKEEPER)
+    number = driver.member.holdings[P[3]].request
+    released = driver.tell(m.OffsetsRead(number, dict.fromkeys(driver.member.holdings, 3), frozenset())).take(m.Release)
+    assert released.partitions == driver.member.holdings.keys()
+    assert driver.asked == []
+
+
 def test_put_out_of_kafkas_group_nothing_is_committed() -> None:
     driver = fetching(Mode.KAFKA)
     driver.tell(m.GroupLost())
     assert driver.take(m.Abandon).partitions == set(P)
     assert not driver.has(m.Commit)
     driver.take(m.Release)
+
+
+def test_what_lingers_when_kafka_gives_it_to_others_is_released_at_once() -> None:
+    driver = fetching(Mode.ZOOKEEPER).tell(m.Changed()).sees(world(ME, old=["g_zoo"], owners=ours(*P)))
+    driver.tell(m.Stopped(driver.take(m.Stop).number))
+    number = driver.take(m.Commit).number
+    driver.tell(m.CommittedToZooKeeper(number), m.CommittedToKafka(number))
+    assert driver.member.holdings[P[3]].phase is Phase.LINGERING
+    driver.tell(m.Changed(), m.GroupAssigned(frozenset(P))).sees(world(ME, mode=Mode.KAFKA, owners=ours(*P)))
+    assert not driver.has(m.Release)
+    assert driver.tell(m.GroupLost()).take(m.Release).partitions == set(P)
 
 
 def test_an_idle_partition_is_committed_when_it_is_taken() -> None:

@@ -6,8 +6,10 @@ from dataclasses import replace
 import pytest
 
 from switchover.coordination.mode import Mode
+from switchover.coordination.world import Owner
 from switchover.groups.coordination.effects import RemoveGuards, SetMode
 from switchover.groups.plan import plan_of
+from switchover.partition import TopicPartition
 from tales import assert_told
 from unit.coordination_walk import CoordinationWalk
 from unit.coordination_world import CoordinatedWorld
@@ -43,13 +45,13 @@ def check(walked: CoordinationWalk, kind: str, mode: Mode) -> None:
     world = walked.paper
     assert {each.kind for each in world.consumers.values()} == {kind}
     assert len(world.consumers) == 4
-    assert [len(world.fetching(each)) for each in world.coordinator.partitions] == [1] * 6
-    assert (world.mode or (b"zookeeper", 0))[0] == mode.encode()
+    assert {world.fetching(each) for each in world.coordinator.partitions} == set(world.consumers)
+    assert (world.zookeeper.mode_data or b"zookeeper") == mode.encode()
     check_alone(walked)
 
 
 def check_alone(walked: CoordinationWalk) -> None:
-    assert walked.paper.doubles == []
+    assert walked.paper.oracle.broken == []
 
 
 def modes(walked: CoordinationWalk) -> list[Mode]:
@@ -85,7 +87,8 @@ def test_back_from_every_step_and_there_again(to, kind, step, batches):
     walked.wants(desiredState="RolledBack")
     walked.until()
     assert (walked.position.step, walked.position.direction) == ("Preflight", BACKWARD)
-    check(walked, BEGINS[to], Mode.ZOOKEEPER if to == "Kafka" else Mode.KAFKA if walked.paper.mode else Mode.ZOOKEEPER)
+    told = walked.paper.zookeeper.mode_data
+    check(walked, BEGINS[to], Mode.KAFKA if to == "ZooKeeper" and told else Mode.ZOOKEEPER)
     assert all(not each.made["metadata"].get("annotations") for each in walked.world.workloads.values())
     assert list(walked.world.workloads) == ["orders"]
     walked.wants(desiredState="Running")
@@ -119,13 +122,13 @@ def test_a_group_that_is_migration_enabled_already_is_only_toggled_there_and_bac
 
 def test_guards_are_removed_on_the_way_back_when_every_member_follows_zookeeper():
     walked = at(walk(), LAST["Kafka"], 1)
-    assert any(owner.session == 0 for owner in walked.paper.owners.values())
-    walked.paper.owners[next(iter(walked.paper.owners))._replace(topic="gone")] = next(
-        owner for owner in walked.paper.owners.values() if owner.session == 0)
+    owners = walked.paper.zookeeper.owners
+    assert any(owner.session == 0 for owner in owners.values())
+    walked.paper.zookeeper.create_owner(TopicPartition("gone", 0), Owner("guard"))
     walked.wants(desiredState="RolledBack")
     walked.until()
     assert [each for each in walked.world.done if isinstance(each, RemoveGuards)]
-    assert all(owner.session for owner in walked.paper.owners.values())
+    assert all(owner.session for owner in owners.values())
     check(walked, "old", Mode.ZOOKEEPER)
 
 
@@ -133,16 +136,15 @@ def test_guards_are_removed_on_the_way_back_when_every_member_follows_zookeeper(
 
 
 def junk(world: CoordinatedWorld) -> None:
-    world.mode = (b"kafka\n", 1 + (world.mode[1] if world.mode else -1))
+    world.zookeeper.write_mode(b"kafka\n")
 
 
 def deleted(world: CoordinatedWorld) -> None:
-    world.mode = None
+    world.zookeeper.write_mode(None)
 
 
 def turned(world: CoordinatedWorld) -> None:
-    there = world.mode[0] if world.mode else b"zookeeper"
-    world.mode = (b"kafka" if there == b"zookeeper" else b"zookeeper", 1 + (world.mode[1] if world.mode else -1))
+    world.zookeeper.write_mode(b"zookeeper" if world.zookeeper.mode_data == b"kafka" else b"kafka")
 
 
 @pytest.mark.parametrize("spoil", [junk, deleted, turned])
@@ -160,12 +162,11 @@ def test_it_is_restored_while_the_group_stands_before_a_hold(step):
     walked = walk(holds=[step])
     walked.until(lambda: walked.position.step == step)
     passes(walked, 5)
-    wanted = walked.paper.mode[0] if walked.paper.mode else b"zookeeper"
+    wanted = walked.paper.zookeeper.mode_data or b"zookeeper"
     turned(walked.paper)
     passes(walked, 8)
     assert walked.position.opened is None
-    assert walked.paper.mode is not None
-    assert walked.paper.mode[0] == wanted
+    assert walked.paper.zookeeper.mode_data == wanted
     assert "ModeNodeChanged" in walked.reasons or step == "Toggle"
     check_alone(walked)
 
@@ -174,9 +175,9 @@ def test_a_pause_holds_the_toggle_and_not_what_keeps_consumers_apart():
     walked = at(walk(), "Toggle")
     walked.wants(desiredState="Paused")
     passes(walked, 10)
-    assert walked.paper.mode is None
+    assert walked.paper.zookeeper.mode_data == b""
     walked.wants(desiredState="Running")
-    walked.until(lambda: walked.paper.mode is not None)
+    walked.until(lambda: walked.paper.zookeeper.mode_data != b"")
     walked.wants(desiredState="Paused")
     name = walked.paper.arrives("old")
     passes(walked, 3)
@@ -188,9 +189,9 @@ def test_a_pause_holds_the_toggle_and_not_what_keeps_consumers_apart():
 def test_the_toggle_waits_for_a_member_that_does_not_follow():
     walked = at(walk(), "Toggle")
     slow = walked.paper.of("enabled")[0]
-    slow.lags = 60.0
-    passes(walked, 10)
-    assert (walked.position.step, walked.paper.mode) == ("Toggle", (b"kafka", 0))
+    slow.slow = 25.0
+    passes(walked, 4)
+    assert (walked.position.step, walked.paper.zookeeper.mode_data) == ("Toggle", b"kafka")
     assert "ModeNotFollowed" in walked.reasons
     check(walked.until(), "kafka", Mode.KAFKA)
 
@@ -201,13 +202,13 @@ def test_the_toggle_waits_for_a_member_that_does_not_follow():
 @pytest.mark.story
 def test_an_old_consumer_that_arrives_takes_the_group_back_until_it_was_quiet_again():
     walked = at(walk(), "Toggle").tells()
-    walked.until(lambda: all(each.mode is Mode.KAFKA for each in walked.paper.of("enabled")))
+    walked.until(lambda: all(each.member.mode is Mode.KAFKA for each in walked.paper.of("enabled")))
     walked.say("an old consumer arrives")
     name = walked.paper.arrives("old")
     passes(walked, 5)
     assert modes(walked) == [Mode.KAFKA, Mode.ZOOKEEPER]
     assert walked.paper.fetching(walked.paper.coordinator.partitions[-1])
-    assert any(name in str(owner.thread) for owner in walked.paper.owners.values()), "it has its share"
+    assert any(name in str(owner.thread) for owner in walked.paper.zookeeper.owners.values()), "it has its share"
     walked.say("it goes")
     walked.paper.goes(name)
     passes(walked, 2)
@@ -225,8 +226,9 @@ def test_an_old_consumer_beside_kafka_consumers_stops_the_rollout_and_not_the_mo
     assert "OldConsumerArrived" in walked.reasons
     deleted(walked.paper)
     passes(walked, 2)
-    assert walked.paper.mode == (b"kafka", 0)
+    assert walked.paper.zookeeper.mode_data == b"kafka"
     walked.paper.goes(name)
+    passes(walked, 1)
     check(walked.until(), "kafka", Mode.KAFKA)
 
 
@@ -237,15 +239,14 @@ def test_a_kafka_consumer_that_comes_too_early_gets_a_share_of_its_own():
     passes(walked, 5)
     name = walked.paper.arrives("kafka")
     passes(walked, 5)
-    assert walked.paper.mode is not None
-    assert walked.paper.mode[0] == b"kafka"
-    before = len(walked.paper.doubles)
-    assert before <= 6 * 6, "until the members follow"
+    assert walked.paper.zookeeper.mode_data == b"kafka"
+    assert {walked.paper.fetching(each) for each in walked.paper.coordinator.partitions} == set(walked.paper.consumers)
+    check_alone(walked)
     passes(walked, 5)
-    assert (len(walked.paper.doubles), modes(walked)) == (before, [Mode.KAFKA])
+    assert modes(walked) == [Mode.KAFKA]
     walked.paper.goes(name)
     passes(walked, 5)
-    assert walked.paper.mode[0] == b"zookeeper"
+    assert walked.paper.zookeeper.mode_data == b"zookeeper"
     assert "KafkaConsumerTooEarly" not in walked.migration.status.group.model_dump_json()
 
 
@@ -271,12 +272,12 @@ def test_a_bridge_that_is_no_migration_enabled_consumer_is_stopped_and_taken_bac
     while walked.position.direction is FORWARD:
         walked.step()
     assert walked.position.failure == "KafkaConsumerTooEarly"
-    doubles = len(world.doubles)
+    broken = len(world.oracle.broken)
     walked.until(lambda: not world.of("kafka"), passes=3)
     assert world.workloads["orders"].controller.sizes[world.workloads["orders"].revision] == 4
     walked.until(lambda: walked.position.finished)
     assert {each.kind for each in world.consumers.values()} == {"old"}
-    assert len(world.doubles) <= doubles + 6 * 6
+    assert len(world.oracle.broken) <= broken + 6 * 6
 
 
 @pytest.mark.parametrize("kind", [D, S])
@@ -317,11 +318,13 @@ def test_no_old_consumer_starts_where_zookeepers_offsets_are_behind():
     walked = at(walk(), LAST["Kafka"], 1)
     walked.wants(desiredState="RolledBack")
     walked.until(lambda: walked.position.step == FIRST)
-    walked.paper.half = {each.name for each in walked.paper.of("enabled")}
+    for each in walked.paper.of("enabled"):
+        each.znodes.commit = lambda offsets: frozenset()
     passes(walked, 10)
     assert "ZooKeeperOffsetsBehind" in walked.reasons
     assert not walked.paper.of("old")
-    walked.paper.half = set()
+    for each in walked.paper.of("enabled"):
+        del each.znodes.commit
     check(walked.until(), "old", Mode.ZOOKEEPER)
 
 
@@ -329,18 +332,14 @@ def test_no_kafka_consumer_starts_where_kafka_has_no_offset():
     walked = walk(holds=[LAST["Kafka"]])
     walked.until(lambda: walked.position.step == LAST["Kafka"])
     first = walked.paper.coordinator.partitions[0]
-    commit = walked.paper._commit
-
-    def forgets() -> None:
-        commit()
-        walked.paper.stored[first] = type(walked.paper.stored[first])(1000, None, 0, walked.paper.stored[first].end)
-
-    walked.paper._commit = forgets                     # type: ignore[method-assign]
+    stored = walked.paper.stored
+    walked.paper.stored = lambda: {                     # type: ignore[method-assign]
+        each: replace(found, kafka=None if each == first else found.kafka) for each, found in stored().items()}
     walked.wants(holds=[])
     passes(walked, 10)
     assert "KafkaOffsetsBehind" in walked.reasons
     assert not walked.paper.of("kafka")
-    walked.paper._commit = commit                      # type: ignore[method-assign]
+    walked.paper.stored = stored                        # type: ignore[method-assign]
     check(walked.until(), "kafka", Mode.KAFKA)
 
 

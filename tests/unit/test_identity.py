@@ -7,6 +7,7 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakes.clock import Clock
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.identity import identified, places
 from switchover.cluster.observe.identity import identities
@@ -182,11 +183,6 @@ def test_on_the_nodes_network_a_pod_is_asked_at_ports_that_are_kept_for_it() -> 
         " another pod")
 
 
-class NoTime:
-    def now(self) -> float:
-        return 1.0
-
-
 class Nodes:
     """Answers by address; what is not there does not listen."""
 
@@ -205,7 +201,7 @@ async def ask(answers: Mapping[str, int], *pods: Pod) -> Mapping[str, Observed[f
     zookeeper = ZooKeeperState(CLUSTER_ID, None, 1, None, BALANCED, False)
     told = {broker_id: listeners["PLAINTEXT"] for broker_id, listeners in BALANCED.items()}
     settings = {1: Known(LISTENERS, 1.0), 2: SILENT}
-    return await identities(cast("KafkaNodes", Nodes(answers)), NoTime(), Known(state, 1.0), Known(zookeeper, 1.0), told,
+    return await identities(cast("KafkaNodes", Nodes(answers)), Clock(1.0), Known(state, 1.0), Known(zookeeper, 1.0), told,
                             settings)
 
 
@@ -223,7 +219,7 @@ async def test_a_pod_that_is_silent_says_where_it_was_asked() -> None:
 
 
 async def test_nobody_is_asked_while_pods_or_registrations_are_not_known() -> None:
-    assert await identities(cast("KafkaNodes", Nodes({})), NoTime(), SILENT, SILENT, {}, {}) == {}
+    assert await identities(cast("KafkaNodes", Nodes({})), Clock(1.0), SILENT, SILENT, {}, {}) == {}
 
 
 # --- and where they are later -------------------------------------------------------------------------------------------

@@ -2,20 +2,13 @@
 
 from typing import Any, cast
 
+from fakes.clock import Clock
 from switchover.cluster.observe.observer import GONE_SECONDS, Observer
 from switchover.outside.addresses import Address
 from switchover.outside.errors import NotListening, Unreachable
 from switchover.outside.observed import Known, Unknown
 
 SERVER = Address("zookeeper", 2181)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.at = 1000.0
-
-    def now(self) -> float:
-        return self.at
 
 
 class Server:
@@ -39,7 +32,7 @@ async def test_silence_tells_nothing_but_right_after_it_was_said_that_nobody_is_
     observer.zookeeper = cast(Any, server)
 
     async def told(answer: int | Exception, later: float = 1.0) -> object:
-        server.answer, clock.at = answer, clock.at + later
+        server.answer, clock.seconds = answer, clock.seconds + later
         found = (await observer._connections(True))[str(SERVER)]
         return found.value if isinstance(found, Known) else found
 

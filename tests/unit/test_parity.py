@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fakes.clock import Clock
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.gates.parity import PARITY, PATIENCE_SECONDS, are_ended_by_a_new_leader, check_parity
 from switchover.cluster.observe.parity import LIFE_SECONDS, PAUSE_SECONDS, ParityWatch
@@ -90,14 +91,6 @@ def test_a_state_that_stays_behind_its_epoch_is_overdue_and_no_difference() -> N
 
 
 # --- The watch --------------------------------------------------------------------------------------------------------
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.seconds = 1000.0
-
-    def now(self) -> float:
-        return self.seconds
 
 
 class Tree:

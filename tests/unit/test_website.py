@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import typer
 import yaml
 
 import batch_pictures
+import member_pictures
 import reference
 import runbooks
 import step_pictures
@@ -18,6 +20,7 @@ from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.gates.replicas import check_all_in_sync
 from switchover.cluster.plan import PLAN
+from switchover.consumer.member.states import Table
 from switchover.operator.metrics import METRICS
 from switchover.reasons import REASONS
 from unit.test_group_walk import PLANS
@@ -52,7 +55,8 @@ def test_the_index_has_every_reason_once_and_below_a_step_that_can_give_it() -> 
 
 def test_the_pictures_are_current() -> None:
     """What fails is mended by `make reference`."""
-    found, made = texts(step_pictures.PICTURES), {**step_pictures.pictures(), **batch_pictures.pictures()}
+    found = texts(step_pictures.PICTURES)
+    made = {**step_pictures.pictures(), **batch_pictures.pictures(), **member_pictures.pictures()}
     assert [name for name in {*found, *made} if found.get(name) != made.get(name)] == []
 
 
@@ -63,6 +67,11 @@ def test_the_concepts_show_each_step_of_the_plan_once_and_in_its_order() -> None
 def test_the_concepts_show_the_batches_of_each_plan_of_a_group() -> None:
     shown = re.findall(r"\]\(pictures/group-([\w-]+)\.svg\)", (DOCS / "concepts.md").read_text())
     assert shown == list(batch_pictures.SPECS)
+
+
+def test_the_consumers_page_shows_the_states_of_a_member() -> None:
+    shown = re.findall(r"\]\(pictures/([\w-]+)\.svg\)", (DOCS / "consumer.md").read_text())
+    assert shown == list(member_pictures.FILES)
 
 
 # --- nothing is left out ------------------------------------------------------------------------------------------------
@@ -165,3 +174,23 @@ def test_resources_on_the_pages_are_taken_by_the_models() -> None:
     assert {"first-migration.md", "tls.md", "managed-kafka.md"} <= {page for page, _ in found}
     for _, resource in found:
         MODELS[resource["kind"]].model_validate(resource)
+
+
+@pytest.mark.parametrize("table", [table for tables in member_pictures.FILES.values() for table in tables.values()])
+def test_the_pictures_of_a_member_have_every_row_of_its_tables(table: Table[Any]) -> None:
+    arrows, common = member_pictures.arrows(table)
+    states = list(table)
+    drawn = {(states[arrow.start], cause, states[arrow.end]) for arrow in arrows for cause in arrow.causes}
+    told = {(start, cause, end) for (cause, end), starts in common.items() for start in starts}
+    assert not drawn & told
+    assert drawn | told == {
+        (state, cause, then) for state, row in table.items() for cause, then in row.items() if then != state}
+
+
+def test_arrows_of_one_lane_are_not_beside_each_other() -> None:
+    arrows = [member_pictures.Arrow(start, end, ()) for start, end in ((0, 4), (1, 3), (3, 6), (2, 5), (5, 0))]
+    lanes = member_pictures.lanes(arrows)
+    for lane in set(lanes.values()):
+        ways = sorted(sorted((arrow.start, arrow.end)) for arrow in arrows if lanes[arrow] == lane)
+        assert [(one, other) for one, other in pairwise(ways) if other[0] < one[1]] == []
+    assert (lanes[arrows[1]], lanes[arrows[2]]) == (0, 0), "one after the other"

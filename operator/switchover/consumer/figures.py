@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from switchover.consumer.member import Phase
+from switchover.consumer.member.states import Phase
 from switchover.consumer.messages import Partitions
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import World

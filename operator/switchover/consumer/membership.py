@@ -20,7 +20,7 @@ from switchover.consumer.fetching import Positions, Stream
 from switchover.consumer.figures import Figures
 from switchover.consumer.group import KafkaGroup
 from switchover.consumer.lease import Lease
-from switchover.consumer.member import Member
+from switchover.consumer.member.machine import Member
 from switchover.consumer.messages import (
     CommittedToKafka,
     CommittedToZooKeeper,
@@ -326,8 +326,9 @@ class Membership:
         member, now = self._member, time.monotonic()
         phases = {partition: holding.phase for partition, holding in member.holdings.items()}
         self.figures.see(member.mode, member.world, member.assigned, phases, now)
-        self.figures.commit_lag = self._stores.apart(self._member.fetching())
-        said = _Said(member.mode, member.waits, member.trouble, member.fetching())
+        fetching = member.holdings.fetching()
+        self.figures.commit_lag = self._stores.apart(fetching)
+        said = _Said(member.mode, member.following.waits, member.share.trouble, fetching)
         if said != self._said:
             before, self._said = self._said, said
             _log(before, said)

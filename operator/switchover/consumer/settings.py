@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from switchover.consumer.member import Rules
+from switchover.consumer.member.rules import Rules
 from switchover.coordination.assignment import Strategy, Text
 
 T = TypeVar("T")

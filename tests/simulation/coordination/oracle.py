@@ -6,13 +6,13 @@ A delivery is an interval: every member keeps up with its partitions' ends, so w
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 
 from simulation.coordination.loop import Loop
 from switchover.partition import TopicPartition
 
 
-class Kind(Enum):
+class Kind(StrEnum):
     """The four kinds of docs/facts/coordination.md."""
 
     OLD = "old"
@@ -80,13 +80,13 @@ class Oracle:
             if self._is_beyond_us(other.kind, kind):
                 self.excused += 1
                 return
-            self._broken("Z1", f"{member} ({kind.value}) begins {partition}, which {other.member} ({other.kind.value}) has")
+            self._broken("Z1", f"{member} ({kind}) begins {partition}, which {other.member} ({other.kind}) has")
         passed = self.passed.setdefault(partition, Passed())
         if offset > passed.offset:
             self._broken("Z5", f"{member} begins {partition} at {offset}, delivered was {passed.offset}")
         if offset < passed.offset:
             if passed.in_order and not self._is_beyond_us(passed.kind, kind):
-                self._broken("Z6", f"{member} ({kind.value}) begins {partition} at {offset}, delivered in order was "
+                self._broken("Z6", f"{member} ({kind}) begins {partition} at {offset}, delivered in order was "
                                    f"{passed.offset} by {passed.kind}")
             self.duplicates += passed.offset - offset
         self.hand_overs += 1

@@ -16,9 +16,13 @@ ATTEMPTS, BACKOFF = 4, 2.0
 
 
 class Old:
-    """ZookeeperConsumerConnector: lets go of everything, claims all or nothing, gives up after four attempts."""
+    """ZookeeperConsumerConnector: lets go of everything, claims all or nothing, gives up after four attempts. `commits`:
+    every two seconds, else in order alone."""
 
-    def __init__(self, name: str, loop: Loop, zookeeper: ZooKeeper, oracle: Oracle, topics: tuple[str, ...]) -> None:
+    kind = Kind.OLD
+
+    def __init__(self, name: str, loop: Loop, zookeeper: ZooKeeper, oracle: Oracle, topics: tuple[str, ...], *,
+                 commits: bool = False) -> None:
         self.name, self.loop, self.zookeeper, self.oracle, self.topics = name, loop, zookeeper, oracle, topics
         self.alive = True
         self.parked = False
@@ -29,6 +33,15 @@ class Old:
         zookeeper.watches.append(self._watched)
         self._when_up(lambda: zookeeper.register(name, Registration(dict.fromkeys(topics, 1)), self._session.number))
         self._trigger()
+        if commits:
+            self._commit_now_and_then()
+
+    def _commit_now_and_then(self) -> None:
+        if self.alive:
+            self.loop.after(2.0, self._commit_now_and_then)
+            for partition in self._fetching:
+                if (position := self.oracle.position(partition, self.name)) is not None:
+                    self.zookeeper.offsets[partition] = max(position, self.zookeeper.offsets.get(partition, 0))
 
     def _when_up(self, do: Callable[[], None]) -> None:
         """A request waits for the server: the old client tries for ever."""
@@ -74,7 +87,7 @@ class Old:
                 self._mine = mine
                 for partition, offset in offsets.items():
                     self._fetching.add(partition)
-                    self.oracle.begin(partition, self.name, Kind.OLD, offset)
+                    self.oracle.begin(partition, self.name, self.kind, offset)
                 self._done(parked=False)
                 return
             for partition in mine:
@@ -125,6 +138,8 @@ class Old:
 class KafkaConsumer:
     """A plain member of Kafka's group. It knows only Kafka's offsets, and starts at the end where there are none."""
 
+    kind = Kind.KAFKA
+
     def __init__(self, name: str, loop: Loop, coordinator: Coordinator, oracle: Oracle, topics: tuple[str, ...]) -> None:
         self.name, self.loop, self.coordinator, self.oracle = name, loop, coordinator, oracle
         self.alive = True
@@ -142,7 +157,7 @@ class KafkaConsumer:
             self._fetching.add(partition)
             if offset is None:          # what nobody ever had is as new as the group; all else was to be committed before
                 offset = self.oracle.end_of(partition) if partition in self.oracle.passed else 0
-            self.oracle.begin(partition, self.name, Kind.KAFKA, offset)
+            self.oracle.begin(partition, self.name, self.kind, offset)
 
     def _revoked(self) -> None:
         offsets = {each: position for each in self._fetching

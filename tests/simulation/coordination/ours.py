@@ -16,7 +16,9 @@ from switchover.consumer import messages as m
 from switchover.consumer.commits import Claims, Commits, InKafka, Uncertain, Written
 from switchover.consumer.fetching import Claim, Positions
 from switchover.consumer.lease import Lease
-from switchover.consumer.member import ENDING, Member, Rules
+from switchover.consumer.member.machine import Member
+from switchover.consumer.member.rules import Rules
+from switchover.consumer.member.states import ENDING
 from switchover.consumer.settings import Store
 from switchover.consumer.stores import Offsets, Stores
 from switchover.coordination.mode import Mode
@@ -405,9 +407,10 @@ class Ours:
         if member.mode is Mode.KAFKA:
             assert member.world is not None
             self.oracle.check("Z7", not self._sees_old(), f"{self.name} adopts kafka mode beside {self._sees_old()}")
-            self.adoptions[member.mode_version] = self.adoptions.get(member.mode_version, 0) + 1
-            self.oracle.check("R7", self.adoptions[member.mode_version] <= 2,
-                              f"{self.name} flaps: kafka mode of version {member.mode_version} again and again")
+            version = member.following.mode_version
+            self.adoptions[version] = self.adoptions.get(version, 0) + 1
+            self.oracle.check("R7", self.adoptions[version] <= 2,
+                              f"{self.name} flaps: kafka mode of version {version} again and again")
         elif before is Mode.KAFKA and self.kind is Kind.ENABLED:
             stayed = [name for name, since in self.last_seen_kafka.items()
                       if since < self.loop.now - 1.0 and name in self.coordinator.members]
@@ -481,7 +484,7 @@ class Ours:
         if not self.alive:
             return
         holdings = self.member.holdings
-        ended = [each for each in partitions & self._handed.keys()
+        ended = [each for each in sorted(partitions & self._handed.keys())
                  if each in holdings and holdings[each].request == number]
         for partition in ended:
             if self.oracle.position(partition, self.name) is not None:
@@ -589,9 +592,9 @@ class Ours:
                 return m.WorldRead(number, zookeeper.world())
             case m.Claim(number, threads):
                 return m.Claimed(number, frozenset(
-                    each for each, thread in threads.items() if self._claim(each, Owner(thread, session.number))))
+                    each for each in sorted(threads) if self._claim(each, Owner(threads[each], session.number))))
             case m.Release(number, partitions, guard):
-                for partition in partitions:
+                for partition in sorted(partitions):
                     if self.is_ours(partition):
                         self.oracle.check("Z3", self.oracle.position(partition, self.name) is None,
                                           f"{self.name} lets go of {partition} while it is handed out")
@@ -602,7 +605,7 @@ class Ours:
                             zookeeper.replace_owner(partition, Owner(GUARD))
                 return m.Released(number)
             case m.Guard(partitions):
-                for partition in partitions:
+                for partition in sorted(partitions):
                     zookeeper.create_owner(partition, Owner(GUARD))
             case m.Acknowledge(told):
                 if self.name in zookeeper.acknowledgements:

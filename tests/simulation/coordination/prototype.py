@@ -7,7 +7,11 @@ from typing import Any
 
 from simulation.coordination.ours import Ours
 from switchover.consumer import messages as m
-from switchover.consumer.member import Holding, Member, Phase
+from switchover.consumer.member.following import Following
+from switchover.consumer.member.holdings import Holding, Holdings
+from switchover.consumer.member.machine import Member
+from switchover.consumer.member.rules import Rules
+from switchover.consumer.member.states import GROUP, Cause, Phase, after
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import Owner, World
 from switchover.partition import TopicPartition
@@ -18,11 +22,11 @@ NOBODY = Owner("")
 class KeepsWhatIsRevoked(Member):
     """P1: on a revocation nothing is stopped; the next assignment will tell."""
 
-    def _take(self, event: m.Event) -> None:
+    def take(self, event: m.Event) -> None:
         if isinstance(event, m.GroupRevoking) and self.mode is Mode.KAFKA:
-            self.revoking = True
+            self.group = after(GROUP, self.group, Cause.REVOKED)
         else:
-            super()._take(event)
+            super().take(event)
 
     def _may_join_again(self) -> bool:
         return True
@@ -31,16 +35,16 @@ class KeepsWhatIsRevoked(Member):
 class TakesNoOwnerNode(Member):
     """P2: in kafka mode what Kafka assigns is fetched without an owner node."""
 
-    def _match(self) -> None:
-        super()._match()
+    def _work_in(self, world: World) -> None:
+        super()._work_in(world)
         if self.mode is Mode.KAFKA:
             for holding in self.holdings.values():
                 if holding.phase is Phase.CLAIMING and not holding.request:
-                    holding.enter(Phase.READING)
+                    holding.turn(Cause.CLAIMED)
 
     def _see(self, world: World) -> None:
         owners = {**world.owners, **{
-            partition: replace(world.owners.get(partition, NOBODY), thread=holding.thread, session=self.session or 0)
+            partition: replace(world.owners.get(partition, NOBODY), thread=holding.thread, session=self._session_number)
             for partition, holding in self.holdings.items()}} if self.mode is Mode.KAFKA else world.owners
         super()._see(replace(world, owners=owners))
 
@@ -55,44 +59,61 @@ class RegistersInTwoSteps(Ours):
             super()._watched(what, partition)
 
 
+class Remembers(Following):
+    """Judges by the registrations of the reading before."""
+
+    _before: World | None = None
+    _last: World | None = None
+
+    def see(self, world: World) -> None:
+        super().see(world)
+        self._before, self._last = self._last, world
+
+    def target(self, world: World) -> tuple[Mode, str]:
+        return super().target(replace(world, registrations=(self._before or world).registrations, malformed={}))
+
+
 class RemembersWhoIsEnabled(Member):
     """P4: whether all are migration-enabled is looked up at another moment than the rest."""
 
-    _before: World | None = None
+    def __init__(self, rules: Rules) -> None:
+        super().__init__(rules)
+        self.following = self.first.following = Remembers(rules)
 
-    def _see(self, world: World) -> None:
-        super()._see(world)
-        self._before, self._last = getattr(self, "_last", None), world
 
-    def _target(self, world: World) -> tuple[Mode, str]:
-        return super()._target(replace(world, registrations=(self._before or world).registrations, malformed={}))
+class NeverWaits(Holdings):
+    """For no commit."""
+
+    def _is_committed(self, holding: Holding, mode: Mode | None, now: float) -> bool:
+        return True
 
 
 class GivesUpCommitting(Member):
     """P5: the commit of a rebalance times out, and neither store has it."""
 
-    def _is_committed(self, holding: Holding) -> bool:
-        return True
+    def __init__(self, rules: Rules) -> None:
+        super().__init__(rules)
+        self.holdings = self.first.holdings = NeverWaits(self.requests)
 
 
 class LetsGoOfNodesFirst(Member):
     """P6: when an old member comes, owner nodes go while their partitions are still handed out."""
 
-    def _match(self) -> None:
-        fetching = self.fetching()
-        if fetching and self.world is not None and self.world.old and self.mode is Mode.KAFKA:
-            self._ask(m.Release(self._next(), fetching, guard=False))
-        super()._match()
+    def _wanted(self, world: World) -> Mapping[TopicPartition, str]:
+        fetching = self.holdings.fetching()
+        if fetching and world.old and self.mode is Mode.KAFKA:
+            self.requests.ask(m.Release(self.requests.next_number(), fetching, guard=False))
+        return super()._wanted(world)
 
 
 class NeedsNoVeto(Member):
     """P7: goes back to zookeeper mode whoever is in Kafka's group."""
 
-    def _describe(self) -> None:
+    def ask_who_is_there(self) -> None:
         if self.world is not None:
-            target, waits = self._target(self.world)
+            target, waits = self.following.target(self.world)
             self._share_seen = True
-            self._adopt(target, self.world, waits)
+            self.following.adopt(target, self.world, waits)
 
 
 def holes() -> Mapping[str, dict[str, Any]]:

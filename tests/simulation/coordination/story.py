@@ -9,7 +9,7 @@ from simulation.coordination.oracle import Oracle
 from simulation.coordination.others import KafkaConsumer, Old
 from simulation.coordination.ours import Ours
 from simulation.coordination.zookeeper import ZooKeeper
-from switchover.consumer.member import Member
+from switchover.consumer.member.machine import Member
 from switchover.coordination.assignment import Strategy, Text
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import Owner

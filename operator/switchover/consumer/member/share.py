@@ -1,0 +1,52 @@
+"""Which partitions are to be a member's: by the old consumer's arithmetic, or by Kafka's assignment."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from switchover.consumer.member.holdings import Holding
+from switchover.consumer.member.rules import Rules
+from switchover.consumer.member.states import ENDING
+from switchover.consumer.messages import Partitions
+from switchover.coordination.assignment import Ambiguous, thread_id
+from switchover.coordination.registration import Malformed
+from switchover.coordination.world import World
+from switchover.partition import TopicPartition
+
+
+class Share:
+    """`trouble`: why the partitions of a member cannot be computed."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self.trouble = ""
+        self._computed: tuple[World, Mapping[TopicPartition, str]] | None = None
+
+    def intended(self, world: World) -> Mapping[TopicPartition, str]:
+        """The thread of every partition of the group, computed once for each reading. Raises Malformed and Ambiguous."""
+        if self._computed is None or self._computed[0] is not world:
+            self._computed = world, world.intended(
+                self._rules.strategy, self._rules.text, exclude_internal=self._rules.exclude_internal)
+        return self._computed[1]
+
+    def by_zookeeper(self, world: World, held: Mapping[TopicPartition, Holding]) -> Mapping[TopicPartition, str]:
+        """The thread of each of ours; what is held already where nobody's can be computed."""
+        try:
+            intended = self.intended(world)
+        except (Malformed, Ambiguous) as problem:
+            self.trouble = str(problem)
+            return {partition: holding.thread for partition, holding in held.items() if holding.phase not in ENDING}
+        self.trouble = ""
+        own = f"{self._rules.consumer_id}-"
+        return {partition: thread for partition, thread in intended.items() if thread.startswith(own)}
+
+    def by_kafka(self, world: World, assigned: Partitions) -> Mapping[TopicPartition, str]:
+        """Kafka knows members and no threads: its partitions are dealt to our streams in turn."""
+        own = world.registrations[self._rules.consumer_id].streams(
+            {each.topic for each in assigned}, exclude_internal=self._rules.exclude_internal)
+        by_topic: dict[str, list[TopicPartition]] = defaultdict(list)
+        for partition in sorted(assigned):
+            by_topic[partition.topic].append(partition)
+        return {
+            partition: thread_id(self._rules.consumer_id, index % max(own.get(topic, 1), 1))
+            for topic, partitions in by_topic.items() for index, partition in enumerate(partitions)
+        }
