@@ -20,12 +20,15 @@ from switchover.lag.window import Asked, GroupOffsets
 from switchover.outside.ask import known
 from switchover.outside.clock import Clock
 from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.partition import TopicPartition
 from switchover.zookeeper.ports import ZooKeeperGroups
 
 READ_SECONDS = 10.0
 """How long a sweep may take."""
 KEPT_SECONDS = 600.0
 """How far samples reach back."""
+Offsets = Mapping[TopicPartition, tuple[int | None, int]]
+"""Of each partition the commit, and the end of what there is to consume."""
 FRESH_SECONDS = 4 * POLL / 1000
 """How old the last reading of both stores may be: what starts next goes on from there."""
 
@@ -80,7 +83,8 @@ class GroupSamples:
             self._lag = self._partitions
             return
         epoch = group.value.epoch if members is None else members.generation
-        self._keep(GroupSample(now, epoch, self._collector.left(name), self._collector.judge(name).stood),
+        before = self._samples[-1].offsets if self._samples else {}
+        self._keep(GroupSample(now, epoch, _shared(self._collector.left(name), before), self._collector.judge(name).stood),
                    picture.spec.gates.quiet_seconds)
         self._partitions = Known({name: count for name, count in sweep.value.partitions.items() if name in topics}, sweep.at)
         opened = picture.position.opened
@@ -99,6 +103,18 @@ class GroupSamples:
             self._stores.append(self._both.last)
             while len(self._stores) > 2 and sample.at - self._stores[1].at >= quiet_seconds:
                 self._stores.popleft()
+
+
+def _shared(found: Offsets, before: Offsets) -> Offsets:
+    """What was found, of which nothing is kept twice that is as it was in the sample before: most of a group that rests."""
+    if found == before:
+        return before
+    known = {each: (each, value) for each, value in before.items()}
+    shared: dict[TopicPartition, tuple[int | None, int]] = {}
+    for each, value in found.items():
+        key, last = known.get(each, (each, value))
+        shared[key] = last if last == value else value
+    return shared
 
 
 def _topics(group: Group) -> frozenset[str]:
