@@ -11,6 +11,7 @@ from typing import Any
 
 import aiohttp
 
+import apiserver.as_shipped  # noqa: F401
 from switchover.kafka.client import connection
 from switchover.operator.handlers import Loops
 from switchover.operator.run import run_operator

@@ -113,7 +113,7 @@ def deployment(name: str) -> dict[str, Any]:
                      "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}}}
 
 
-def migration(name: str, servers: str, kind: str) -> dict[str, Any]:
+def migration(name: str, servers: str, kind: str = "planned") -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": "ConsumerGroupMigration", "metadata": {"name": name},
             "spec": {"desiredState": "Planned" if kind == "planned" else "Running", "group": name,
                      "kafka": {"bootstrapServers": servers}, "protocol": {"to": "Consumer"},
@@ -339,8 +339,9 @@ async def crowded(broker: KRaftNode, most: int) -> AsyncIterator[Callable[[int],
 
         async def join(count: int) -> None:
             nonlocal joined
-            await members.join({name_of(number): 2 for number in range(joined, count)})
-            joined = count
+            if count > joined:
+                await members.join({name_of(number): 2 for number in range(joined, count)})
+            joined = max(joined, count)
 
         yield join
 

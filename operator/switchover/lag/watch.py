@@ -83,7 +83,7 @@ class Watch:
         self.read_committed = read_committed
         self._gate = State()
         self._config = f"{thresholds} {read_committed}"
-        self._window = Window(thresholds.width, thresholds.apart)
+        self._window = Window(thresholds.width, thresholds.apart, thresholds.window)
         self._reading = Reading()
         self._last: tuple[tuple[object, ...], Judged] | None = None
 

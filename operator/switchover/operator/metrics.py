@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from switchover.cluster import figures as kraft
 from switchover.engine import figures
-from switchover.engine.figures import Figure
+from switchover.engine.figures import Figure, shared
 from switchover.groups import figures as groups
 from switchover.groups.figures import LAG_METRICS
 from switchover.kubernetes.ports import Migrations
@@ -49,7 +49,7 @@ class MigrationFigures:
         if name not in self._told or self._told[name].uid != uid:
             self._told[name] = _Told(uid)
         known = self._told[name]
-        known.figures = figures
+        known.figures = tuple(map(shared, figures))
         known.waits.update(waits)                                # adds
 
     def gone(self, name: str) -> None:

@@ -4,6 +4,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from switchover.engine.intent import PREFLIGHT
 from switchover.groups.coordination.members import Members
 from switchover.groups.facts import GroupSample, StoreSample
 from switchover.groups.gates.convergence import expected
@@ -26,7 +27,7 @@ from switchover.zookeeper.ports import ZooKeeperGroups
 READ_SECONDS = 10.0
 """How long a sweep may take."""
 KEPT_SECONDS = 600.0
-"""How far samples reach back."""
+"""How far samples reach back, once something has begun; before that nothing looks further back than to the last one."""
 Offsets = Mapping[TopicPartition, tuple[int | None, int]]
 """Of each partition the commit, and the end of what there is to consume."""
 FRESH_SECONDS = 4 * POLL / 1000
@@ -85,7 +86,7 @@ class GroupSamples:
         epoch = group.value.epoch if members is None else members.generation
         before = self._samples[-1].offsets if self._samples else {}
         self._keep(GroupSample(now, epoch, _shared(self._collector.left(name), before), self._collector.judge(name).stood),
-                   picture.spec.gates.quiet_seconds)
+                   picture.spec.gates.quiet_seconds, 0.0 if picture.position.step == PREFLIGHT else KEPT_SECONDS)
         self._partitions = Known({name: count for name, count in sweep.value.partitions.items() if name in topics}, sweep.at)
         opened = picture.position.opened
         own = (_lag_group(group.value, self._partitions.value) if members is None
@@ -95,9 +96,9 @@ class GroupSamples:
             name, own, None if opened is None else round(opened * 1000),
             baseline if isinstance(baseline, WeeklyBaseline) else None), sweep.at)
 
-    def _keep(self, sample: GroupSample, quiet_seconds: int) -> None:
+    def _keep(self, sample: GroupSample, quiet_seconds: int, kept_seconds: float) -> None:
         self._samples.append(sample)
-        while sample.at - self._samples[0].at > KEPT_SECONDS:
+        while sample.at - self._samples[0].at > kept_seconds:
             self._samples.popleft()
         if self._both is not None and self._both.last is not None:
             self._stores.append(self._both.last)
