@@ -11,7 +11,9 @@ from typing import Any
 
 import aiohttp
 
+import apiserver.as_shipped  # noqa: F401
 from switchover.kafka.client import connection
+from switchover.operator.handlers import Loops
 from switchover.operator.run import run_operator
 from switchover.operator.settings import read_settings
 
@@ -19,16 +21,22 @@ EVERY = 0.05                # seconds between two wake-ups, whose lateness is th
 
 counts: Counter[str] = Counter()
 late: list[float] = []
+passes: list[float] = []
+looked: set[str] = set()
+RECENT = 5000
 
 
 def count() -> None:
-    """Count requests to the API server, whoever sends them, and to Kafka, and connections to Kafka."""
+    """Count requests to the API server, whoever sends them, and to Kafka, connections to Kafka, and passes."""
     request, exchange = aiohttp.ClientSession._request, connection.Connection.exchange
     opened = connection.asyncio.open_connection
 
-    async def counted_request(self: Any, *arguments: Any, **options: Any) -> Any:
+    async def counted_request(self: Any, method: str, url: Any, **options: Any) -> Any:
         counts["api"] += 1
-        return await request(self, *arguments, **options)
+        parts = str(url).partition("?")[0].split("/")
+        named = parts.index("namespaces") + 2 if "namespaces" in parts else -1
+        counts[f"{method} {parts[named] if len(parts) > named else parts[-1]}"] += 1
+        return await request(self, method, url, **options)
 
     async def counted_exchange(self: Any, message: Any) -> bytes:
         counts["kafka"] += 1
@@ -38,6 +46,18 @@ def count() -> None:
         counts["connections"] += 1
         return await opened(*arguments, **options)
 
+    begin = Loops._pass
+
+    async def counted_pass(self: Loops, name: str, *arguments: Any, **options: Any) -> Any:
+        begun = time.monotonic()
+        try:
+            return await begin(self, name, *arguments, **options)
+        finally:
+            passes.append(time.monotonic() - begun)
+            looked.add(name)
+            counts["passes"] += 1
+
+    Loops._pass = counted_pass  # type: ignore[method-assign]
     aiohttp.ClientSession._request = counted_request  # type: ignore[method-assign]
     connection.Connection.exchange = counted_exchange  # type: ignore[method-assign]
     connection.asyncio.open_connection = counted_connection
@@ -52,7 +72,11 @@ async def tell(file: Path) -> None:
         if len(late) > 1 and time.monotonic() - told >= 1.0:
             told = time.monotonic()
             recent = late[-1200:]
-            figures = {"late_p99": statistics.quantiles(recent, n=100)[98], "late_most": max(recent)}
+            figures: dict[str, float] = {"looked": len(looked), "late_most": max(recent)}
+            figures["late_p99"] = statistics.quantiles(recent, n=100)[98]
+            if len(passes) > 1:
+                hundredths = statistics.quantiles(passes[-RECENT:], n=100)
+                figures |= {"pass_p50": hundredths[49], "pass_p99": hundredths[98]}
             new = file.with_suffix(".new")
             new.write_text(json.dumps({**counts, **figures}))
             new.rename(file)

@@ -1,31 +1,34 @@
 """What many ConsumerGroupMigrations cost one operator, on a real API server and a real broker of Kafka 4.4.
 
     PYTHONPATH=operator:tests:sandbox .venv/bin/python -m apiserver.measure_scale 1 10 100
+    … 300 1000 100:moving 1000:ended 100:planned:10000
     TREES=/path/of/another/checkout/operator,operator WINDOW=60 … 30
 
-For each number and each tree: so many migrations, Planned, each of a Deployment of two pods and of a classic group of two
-members on a topic of 12 partitions, beside FOREIGN pods; the operator as a process of its own; SETTLE seconds until it
-stands, WINDOW seconds in which it is counted, then a change of DECISIONS specs, timed until the status speaks of it, and its
-restart after SIGKILL. SWITCHOVER_APISERVER_KUBECONFIG names an API server; without one the tests' own is started. Pods stay
-Pending, since there is no node.
+For each argument (NUMBER:KIND:FOREIGN, KIND planned, moving or ended) and each tree: so many migrations, each of a
+Deployment of two pods and of a classic group of two members on a topic of 12 partitions, beside FOREIGN pods of others; the
+operator as a process of its own; SETTLE seconds until it stands, WINDOW seconds in which it is counted, then a change of
+DECISIONS specs, timed until the status speaks of it, and its restart after SIGKILL. Those that move have a status that says
+so, and stand in Baseline, which waits for pods with a pass a second: pods stay Pending, since there is no node. Those that
+have ended have a status as well. SWITCHOVER_APISERVER_KUBECONFIG names an API server; without one the tests' own is
+started.
 """
 
 import asyncio
 import json
+import math
 import os
+import secrets
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
-
-import aiohttp
 
 from adapters.clusters import KRaftNode, node
 from adapters.eventually import eventually
@@ -39,15 +42,40 @@ from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import MemberProtocol
 from switchover.kubernetes.client import api_server
 from switchover.kubernetes.client.api_server import ApiServer, NotFound, connect
-from switchover.operator.metrics import INFO
 from switchover.outside.access import Access
 
 TOPIC = Topic("orders", 12)
 SETTLE, WINDOW = float(os.environ.get("SETTLE", "60")), float(os.environ.get("WINDOW", "60"))
 TREES = os.environ.get("TREES", "operator").split(",")
-FOREIGN = int(os.environ.get("FOREIGN", "0"))
-DECISIONS, PATIENCE = 15, 90.0
+DECISIONS, PATIENCE = int(os.environ.get("DECISIONS", "15")), 90.0
 PLURAL = "consumergroupmigrations"
+BEGUN = "2026-11-28T00:00:00Z"
+PROGRESS = {
+    "moving": {"step": "Baseline", "index": 1, "total": 6, "startTime": BEGUN, "stepStartTime": BEGUN, "openTime": BEGUN},
+    "ended": {"step": "HandOver", "index": 5, "total": 6, "startTime": BEGUN, "stepStartTime": BEGUN, "openTime": BEGUN,
+              "completeTime": BEGUN},
+}
+"""What the status of each kind says of where it stands."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is measured: so many migrations of a kind (planned, moving, ended) beside so many pods of others."""
+
+    count: int
+    kind: str = "planned"
+    foreign: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.count} {self.kind}{f' beside {self.foreign} pods of others' if self.foreign else ''}"
+
+
+def wanted(text: str) -> Wanted:
+    """NUMBER:KIND:FOREIGN, of which the number is enough."""
+    count, kind, foreign = (text.split(":") + ["planned", "0"][text.count(":"):])[:3]
+    if kind not in ("planned", *PROGRESS):
+        raise SystemExit(f"{text}: a kind is planned, moving or ended")
+    return Wanted(int(count), kind, int(foreign))
 
 
 @contextmanager
@@ -73,6 +101,10 @@ def name_of(number: int) -> str:
     return f"group-{number}"
 
 
+def names(count: int) -> list[str]:
+    return [name_of(number) for number in range(count)]
+
+
 def deployment(name: str) -> dict[str, Any]:
     labels = {"app": name}
     container = {"name": "app", "image": "localhost/consumer:1"}
@@ -81,10 +113,10 @@ def deployment(name: str) -> dict[str, Any]:
                      "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}}}
 
 
-def migration(name: str, servers: str) -> dict[str, Any]:
+def migration(name: str, servers: str, kind: str = "planned") -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": "ConsumerGroupMigration", "metadata": {"name": name},
-            "spec": {"desiredState": "Planned", "group": name, "kafka": {"bootstrapServers": servers},
-                     "protocol": {"to": "Consumer"},
+            "spec": {"desiredState": "Planned" if kind == "planned" else "Running", "group": name,
+                     "kafka": {"bootstrapServers": servers}, "protocol": {"to": "Consumer"},
                      "workloads": [{"name": name, "container": "app", "template": {"image": "localhost/consumer:2"}}]}}
 
 
@@ -93,34 +125,46 @@ def foreign(name: str) -> dict[str, Any]:
             "spec": {"containers": [{"name": "app", "image": "localhost/foreign:1"}]}}
 
 
-async def each(numbers: range, work: Callable[[str], Awaitable[object]]) -> None:
+async def each(names: Iterable[str], work: Callable[[str], Awaitable[object]]) -> None:
     """Eight at a time: the API server has the same two cores."""
     room = asyncio.Semaphore(8)
 
-    async def one(number: int) -> None:
+    async def one(name: str) -> None:
         async with room:
-            await work(name_of(number))
+            await work(name)
 
-    await asyncio.gather(*(one(number) for number in numbers))
+    await asyncio.gather(*map(one, names))
+
+
+def status(made: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """That of a migration which an operator has brought so far."""
+    phase = {"moving": "Running", "ended": "Succeeded"}[kind]
+    return {"observedGeneration": made["metadata"]["generation"], "uid": made["metadata"]["uid"], "phase": phase,
+            "progress": PROGRESS[kind]}
 
 
 @asynccontextmanager
-async def world(kubeconfig: str, count: int, servers: str) -> AsyncIterator[ApiServer]:
+async def world(kubeconfig: str, wanted: Wanted, servers: str) -> AsyncIterator[ApiServer]:
     """A namespace with so many migrations."""
+    count = wanted.count
     server = await connect(f"scale-{uuid4().hex[:8]}", kubeconfig)
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": server.namespace}}
 
     async def make(name: str) -> None:
         await server.request("POST", server.path("apps/v1", "Deployment"), deployment(name))
-        await server.request("POST", server.resource_path(API_VERSION, PLURAL), migration(name, servers))
+        path = server.resource_path(API_VERSION, PLURAL)
+        made = await server.request("POST", path, migration(name, servers, wanted.kind))
+        if wanted.kind in PROGRESS:
+            await server.json_patch(server.resource_path(API_VERSION, PLURAL, name, "status"),
+                                    [{"op": "add", "path": "/status", "value": status(made, wanted.kind)}])
 
     try:
         await server.request("POST", "/api/v1/namespaces", namespace)
-        await each(range(count), make)
-        await each(range(FOREIGN), lambda name: server.request("POST", server.path("v1", "Pod"), foreign(name)))
+        await each(names(count), make)
+        await each(names(wanted.foreign), lambda name: server.request("POST", server.path("v1", "Pod"), foreign(name)))
         yield server
     finally:
-        await each(range(count), lambda name: drop(server, name))
+        await each(names(count), lambda name: drop(server, name))
         await server.request("DELETE", f"/api/v1/namespaces/{server.namespace}")
         await server.close()
 
@@ -144,72 +188,89 @@ def memory(pid: int) -> tuple[int, int]:
     return int(status["VmRSS"].split()[0]) // 1024, int(status["VmHWM"].split()[0]) // 1024
 
 
-async def decided(server: ApiServer, name: str) -> float | None:
-    """Seconds from a change of the spec to the first status that speaks of it; None: not within PATIENCE."""
-    path = server.resource_path(API_VERSION, PLURAL, name)
-    wanted = [{"op": "add", "path": "/spec/gates", "value": {"stepPatienceSeconds": 1234}}]
-    generation = (await server.json_patch(path, wanted))["metadata"]["generation"]
-    begun = time.monotonic()
-    while (passed := time.monotonic() - begun) < PATIENCE:
-        if ((await server.get(path)).get("status") or {}).get("observedGeneration") == generation:
-            return passed
-        await asyncio.sleep(0.2)
-    return None
+async def decided(server: ApiServer, names: Sequence[str]) -> list[float]:
+    """Seconds from a change of each spec to the first status that speaks of it, of those within PATIENCE."""
+    collection = server.resource_path(API_VERSION, PLURAL)
+    version = (await server.request("GET", collection, limit=1))["metadata"]["resourceVersion"]
+    wanted = [{"op": "add", "path": "/spec/gates", "value": {"stepPatienceSeconds": 3601 + secrets.randbelow(1000)}}]
+    changed: dict[str, tuple[int, float]] = {}
+    told: dict[tuple[str, int], float] = {}
 
+    async def change(name: str) -> None:
+        begun = time.monotonic()
+        changed[name] = (await server.json_patch(f"{collection}/{name}", wanted))["metadata"]["generation"], begun
 
-async def seen(server: ApiServer, count: int) -> float:
-    """Seconds until every migration has a status of the operator's; the CRD gives each one that says Pending."""
-    begun = time.monotonic()
-    while (passed := time.monotonic() - begun) < 2 * PATIENCE:
-        found = await server.items(server.resource_path(API_VERSION, PLURAL))
-        if sum(item["status"]["observedGeneration"] > 0 for item in found) == count:
-            return passed
-        await asyncio.sleep(max(0.5, count / 200))        # the answer is long, and read on the same two cores
-    return float("inf")
+    def waited() -> list[float]:
+        return [told[name, generation] - begun for name, (generation, begun) in changed.items()
+                if (name, generation) in told]
+
+    async def listen() -> None:
+        async with server.watch(collection, version) as lines:
+            async for line in lines:
+                found = json.loads(line)["object"]
+                observed = (found.get("status") or {}).get("observedGeneration", -1)
+                told.setdefault((found["metadata"]["name"], observed), time.monotonic())
+                if len(waited()) == len(names):
+                    return
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+            tasks.create_task(listen())
+            await each(names, change)
+    return waited()
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one operator and so many migrations. Counts and seconds are of all of them together."""
+    """Of one operator and so many migrations. Counts and seconds are of all of them together; a pass is timed by itself."""
 
     count: int
-    first: float                    # seconds from the operator's start to the last first status, Python's start among them
+    first: float                    # seconds from the operator's start until it has looked at all, Python's start among them
     asked_first: Mapping[str, int]  # requests until then: api, kafka, connections
     cpu_first: float                # CPU until then, in seconds
-    asked: Mapping[str, float]      # the same an hour, once it stands
+    asked: Mapping[str, float]      # the same an hour, and passes, once it stands
     cpu: float                      # of a core, once it stands
     rss: int                        # MiB
     peak: int
     late: tuple[float, float]       # how late the loop is, p99 and most, in seconds
-    waited: tuple[float | None, ...]
+    passes: tuple[float, float]     # how long one takes, p50 and p99, in seconds
+    changed: int
+    waited: Sequence[float]         # from the change of a spec to the status that speaks of it, in seconds
     cpu_decisions: float            # CPU while they were waited for, in seconds
     again: float                    # seconds from its start after SIGKILL until every migration was looked at
+    asked_again: Mapping[str, int]
+    cpu_again: float
 
     def __str__(self) -> str:
-        told = sorted(each for each in self.waited if each is not None)
-        latency = f"p50 {statistics.median(told):.2f}, most {told[-1]:.2f} s" if told else "none"
-        first = ", ".join(f"{what} {number / self.count:.1f}" for what, number in self.asked_first.items())
+        latency = f"p50 {statistics.median(self.waited):.2f}, p99 {p99(self.waited):.2f} s" if self.waited else "none"
+        first, again = (", ".join(f"{what} {number / self.count:.1f}" for what, number in asked.items())
+                        for asked in (self.asked_first, self.asked_again))
         asked = ", ".join(f"{what} {hourly / self.count:.0f} ({hourly:.0f} in all)" for what, hourly in self.asked.items())
-        return (f"first status of all {self.first:.1f} s, CPU {self.cpu_first:.1f} s, each {first}; an hour and object: "
+        return (f"all looked at {self.first:.1f} s, CPU {self.cpu_first:.1f} s, each {first}; an hour and object: "
                 f"{asked}; CPU {self.cpu:.1%} of a core; RSS {self.rss}, peak {self.peak} MiB; loop late p99 "
-                f"{self.late[0]:.2f}, most {self.late[1]:.2f} s; decision {latency} ({len(told)} of {len(self.waited)}), "
-                f"CPU {self.cpu_decisions:.1f} s; looked at all again {self.again:.1f} s after a restart")
+                f"{self.late[0]:.2f}, most {self.late[1]:.2f} s; pass p50 {self.passes[0]:.2f}, p99 {self.passes[1]:.2f} s; "
+                f"decision {latency} ({len(self.waited)} of {self.changed}), CPU {self.cpu_decisions:.1f} s; all looked at "
+                f"again {self.again:.1f} s after a restart, CPU {self.cpu_again:.1f} s, each {again}")
+
+
+def p99(values: Sequence[float]) -> float:
+    return sorted(values)[math.ceil(0.99 * len(values)) - 1]
 
 
 @asynccontextmanager
 async def operating(kubeconfig: str, tree: str, namespace: str, directory: Path) -> AsyncIterator["Operating"]:
     """The operator as a process of its own, until the block ends; then it is killed."""
-    counts, metrics = directory / "counts.json", port()
+    counts = directory / "counts.json"
     counts.unlink(missing_ok=True)
     environment = {
         **os.environ, "PYTHONPATH": f"{tree}:tests:sandbox", "POD_NAMESPACE": namespace, "POD_NAME": "operator-0",
-        "KUBECONFIG": kubeconfig, "PROBE_PORT": str(port()), "METRICS_PORT": str(metrics), "COUNTS": str(counts)}
+        "KUBECONFIG": kubeconfig, "PROBE_PORT": str(port()), "METRICS_PORT": str(port()), "COUNTS": str(counts)}
     with (directory / "log").open("a") as log:
         process = await asyncio.create_subprocess_exec(
             *os.environ.get("UNDER", "").split(), sys.executable, "-m", "apiserver.counted", cwd=ROOT, env=environment,
             stderr=log)
     try:
-        yield Operating(process.pid, counts, metrics, time.monotonic())
+        yield Operating(process.pid, counts, time.monotonic())
     finally:
         process.kill()
         await process.wait()
@@ -219,7 +280,6 @@ async def operating(kubeconfig: str, tree: str, namespace: str, directory: Path)
 class Operating:
     pid: int
     file: Path
-    metrics: int
     begun: float
 
     def counts(self) -> dict[str, float]:
@@ -227,43 +287,40 @@ class Operating:
         found: dict[str, float] = json.loads(self.file.read_text())
         return found
 
-    def since(self, before: Mapping[str, float]) -> dict[str, float]:
-        """Requests to the API server and to Kafka, and connections to it."""
+    def since(self, before: Mapping[str, float]) -> dict[str, int]:
+        """Requests to the API server and to Kafka, connections to it, and passes."""
         now = self.counts()
-        return {what: now.get(what, 0) - before.get(what, 0) for what in ("api", "kafka", "connections")}
+        return {what: round(now.get(what, 0) - before.get(what, 0)) for what in ("api", "kafka", "connections", "passes")}
 
     async def looked_at(self, count: int) -> float:
-        """Seconds from its start until so many migrations were looked at, each of which its metrics name then."""
-        async with aiohttp.ClientSession() as session:
-            while (passed := time.monotonic() - self.begun) < 2 * PATIENCE:
-                with suppress(aiohttp.ClientError):
-                    async with session.get(f"http://127.0.0.1:{self.metrics}/metrics") as answer:
-                        if (await answer.text()).count(f"\n{INFO}{{") >= count:
-                            return passed
-                await asyncio.sleep(0.5)
+        """Seconds from its start until so many migrations were looked at."""
+        while (passed := time.monotonic() - self.begun) < 2 * PATIENCE:
+            if self.file.exists() and self.counts().get("looked", 0) >= count:
+                return passed
+            await asyncio.sleep(0.1)
         return float("inf")
 
 
-async def measured(kubeconfig: str, tree: str, count: int, servers: str, directory: Path, *, settle: float = SETTLE,
+async def measured(kubeconfig: str, tree: str, wanted: Wanted, servers: str, directory: Path, *, settle: float = SETTLE,
                    window: float = WINDOW) -> Figures:
-    async with world(kubeconfig, count, servers) as server:
+    count = wanted.count
+    async with world(kubeconfig, wanted, servers) as server:
         async with operating(kubeconfig, tree, server.namespace, directory) as operator:
-            await seen(server, count)
-            first, asked_first, cpu_first = time.monotonic() - operator.begun, operator.since({}), cpu_seconds(operator.pid)
+            first, asked_first, cpu_first = await operator.looked_at(count), operator.since({}), cpu_seconds(operator.pid)
             await asyncio.sleep(settle)
             before, cpu = operator.counts(), cpu_seconds(operator.pid)
             await asyncio.sleep(window)
             asked, cpu = operator.since(before), cpu_seconds(operator.pid) - cpu
-            late, (rss, peak) = operator.counts(), memory(operator.pid)
+            told, (rss, peak) = operator.counts(), memory(operator.pid)
             cpu_decisions = cpu_seconds(operator.pid)
-            waited = await asyncio.gather(*(decided(server, name_of(number)) for number in range(min(DECISIONS, count))))
+            waited = await decided(server, names(min(DECISIONS, count)))
             cpu_decisions = cpu_seconds(operator.pid) - cpu_decisions
         async with operating(kubeconfig, tree, server.namespace, directory) as operator:
-            again = await operator.looked_at(count)
+            again, asked_again, cpu_again = await operator.looked_at(count), operator.since({}), cpu_seconds(operator.pid)
     return Figures(
-        count, first, {what: round(number) for what, number in asked_first.items()}, cpu_first,
-        {what: number * 3600 / window for what, number in asked.items()}, cpu / window, rss, peak,
-        (late["late_p99"], late["late_most"]), tuple(waited), cpu_decisions, again)
+        count, first, asked_first, cpu_first, {what: number * 3600 / window for what, number in asked.items()},
+        cpu / window, rss, peak, (told["late_p99"], told["late_most"]), (told["pass_p50"], told["pass_p99"]),
+        min(DECISIONS, count), waited, cpu_decisions, again, asked_again, cpu_again)
 
 
 @asynccontextmanager
@@ -282,27 +339,27 @@ async def crowded(broker: KRaftNode, most: int) -> AsyncIterator[Callable[[int],
 
         async def join(count: int) -> None:
             nonlocal joined
-            await members.join({name_of(number): 2 for number in range(joined, count)})
-            joined = count
+            if count > joined:
+                await members.join({name_of(number): 2 for number in range(joined, count)})
+            joined = max(joined, count)
 
         yield join
 
 
-async def measure_all(kubeconfig: str, broker: KRaftNode, numbers: list[int], directory: Path) -> None:
-    async with crowded(broker, max(numbers)) as join:
-        for count in sorted(numbers):
-            await join(count)
+async def measure_all(kubeconfig: str, broker: KRaftNode, asked: list[Wanted], directory: Path) -> None:
+    async with crowded(broker, max(each.count for each in asked)) as join:
+        for what in sorted(asked, key=lambda each: each.count):
+            await join(what.count)
             for tree in TREES:
-                figures = await measured(kubeconfig, tree, count, str(broker.address), directory)
-                beside = f" beside {FOREIGN} pods of others" if FOREIGN else ""
-                print(f"{count} Planned{beside}, {tree}: {figures}; load {os.getloadavg()[0]:.1f}", flush=True)
+                figures = await measured(kubeconfig, tree, what, str(broker.address), directory)
+                print(f"{what}, {tree}: {figures}; load {os.getloadavg()[0]:.1f}", flush=True)
 
 
-def main(*numbers: str) -> None:
+def main(*asked: str) -> None:
     api_server.SECONDS_PER_CALL = 60.0               # this program's own patience; the operator keeps its own
     with control_plane() as kubeconfig, tempfile.TemporaryDirectory() as directory, node(Path(directory), "4.4") as broker:
         broker.begin()
-        asyncio.run(measure_all(kubeconfig, broker, [int(number) for number in numbers], Path(directory)))
+        asyncio.run(measure_all(kubeconfig, broker, list(map(wanted, asked)), Path(directory)))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,17 @@
 """A migration in which nothing moves costs little: counted in an hour of virtual time."""
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
 from simulation.migration_world import MigrationWorld
+from switchover.engine.due import STANDING
+from switchover.engine.reconcile import Reconciler
 
-SETTLED, WATCHED = 600.0, 1800.0            # seconds
+SETTLED, WATCHED, RESTED = 600.0, 1800.0, 150.0            # seconds
+SETTLING = 3
+"""Looks until a gate that counts passes has got them."""
 AN_HOUR = 500
 """Requests to the API server in an hour; one that was Planned asked 24,700 when each pass read everything anew."""
 
@@ -37,3 +42,26 @@ def test_and_at_once_when_it_is_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
     world.want("Running")
     begun = world.timeline.now()
     assert world.live(lambda: world.step not in ("", "Preflight"), limit=120, late=60.0)
+
+
+def test_an_operator_that_begins_anew_writes_nothing_of_what_it_finds_as_it_is_on_record(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand such writes, and a thousand looks every three seconds, are what a restart cost."""
+    world = MigrationWorld(monkeypatch)
+    world.want("Planned")
+    begun = world.timeline.now()
+    assert world.live(lambda: world.timeline.now() - begun > SETTLED, limit=SETTLED + 60, late=60.0)
+    begun, before, looks = world.timeline.now(), len(world.api.writes), 0
+    reconcile = Reconciler.reconcile
+
+    async def counting(*arguments: Any) -> float:
+        nonlocal looks
+        looks += 1
+        return await reconcile(*arguments)
+
+    monkeypatch.setattr(Reconciler, "reconcile", counting)
+    assert world.live(lambda: world.timeline.now() - begun > RESTED, limit=RESTED + 60, late=60.0)
+    written = [write.text for write in world.api.writes[before:] if write.text.startswith("PATCH kafkamigrations")]
+    assert len(written) <= 1, f"a heartbeat at most: {written}"
+    assert 1 <= looks <= SETTLING + RESTED / STANDING + 2

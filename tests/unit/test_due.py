@@ -21,8 +21,11 @@ CLOSED = wait("OutsideWindow", "the window opens on Sunday")
 BLOCKED = fail("GroupEmpty", "it has no members")
 
 
-def judged(gate, verdict, ago=0.0, *, is_open=False, held=("", "")):
-    return {gate: Judgement(gate, verdict, Streak(verdict.outcome, NOW - ago, 1), is_open, overdue=False, held=held)}
+LONG_AGO = 3600.0
+
+
+def judged(gate, verdict, *, is_open=False, held=("", "")):
+    return {gate: Judgement(gate, verdict, Streak(verdict.outcome, NOW - LONG_AGO, 1), is_open, overdue=False, held=held)}
 
 
 def decision(at, effects=(), stalled=None, **gates):
@@ -30,8 +33,8 @@ def decision(at, effects=(), stalled=None, **gates):
     return Decision(at, effects, told, {}, "", stalled)
 
 
-def stalled(ago):
-    found = judged("Group", BLOCKED, ago)
+def stalled():
+    found = judged("Group", BLOCKED)
     return decision(AT, stalled=found["Group"], found=found)
 
 
@@ -39,30 +42,35 @@ def stalled(ago):
     pytest.param(AT, decision(BATCH), AT_ONCE, id="recorded"),
     pytest.param(AT, decision(AT, (Evict("a", "uid"),)), MOVING, id="acts"),
     pytest.param(BATCH, decision(BATCH, found=judged("Ready", WAITS)), MOVING, id="a batch moves"),
-    pytest.param(BATCH, decision(BATCH, (Evict("a", "uid"),), found=judged("Paused", PAUSED, 900)), MOVING,
+    pytest.param(BATCH, decision(BATCH, (Evict("a", "uid"),), found=judged("Paused", PAUSED)), MOVING,
                  id="acts although it is paused"),
-    pytest.param(AT, decision(AT, found=judged("Group", WAITS, 900)), MOVING, id="waits for a gate under way"),
-    pytest.param(AT, decision(AT, found=judged("Lag", unknown("LagUnknown", "no answer"), 900)), MOVING, id="cannot see"),
-    pytest.param(SHUT, decision(SHUT, found=judged("Group", WAITS, 900)), WAITING, id="waits to begin, however long"),
-    pytest.param(AT, decision(AT, found=judged("Paused", PAUSED)), WAITING, id="was paused just now"),
-    pytest.param(AT, decision(AT, found=judged("Paused", PAUSED, 40)), 10.0, id="is paused for a while"),
-    pytest.param(AT, decision(AT, found=judged("Paused", PAUSED, 3600)), STANDING, id="is paused for long"),
-    pytest.param(AT, decision(AT, a=judged("Paused", PAUSED, 3600), b=judged("Group", WAITS, 5)), WAITING,
-                 id="is paused, and something has changed"),
-    pytest.param(AT, decision(AT, a=judged("Paused", PAUSED, 3600), b=judged("Group", passed(), 60, held=("1 passes", "3"))),
-                 WAITING, id="is paused, and a gate counts passes"),
-    pytest.param(BATCH, decision(BATCH, found=judged("Paused", PAUSED, 3600)), STANDING, id="is paused in a batch"),
-    pytest.param(AT, decision(AT, found=judged("WithinWindow", CLOSED, 3600)), STANDING, id="waits for its window"),
-    pytest.param(AT, decision(AT, found=judged("Approval", wait("AwaitingApproval", "it waits"), 3600)), STANDING,
+    pytest.param(AT, decision(AT, found=judged("Group", WAITS)), MOVING, id="waits for a gate under way"),
+    pytest.param(AT, decision(AT, found=judged("Lag", unknown("LagUnknown", "no answer"))), MOVING, id="cannot see"),
+    pytest.param(SHUT, decision(SHUT, found=judged("Group", WAITS)), WAITING, id="waits to begin, however long"),
+    pytest.param(AT, decision(AT, found=judged("Paused", PAUSED)), STANDING, id="is paused"),
+    pytest.param(AT, decision(AT, a=judged("Paused", PAUSED), b=judged("Group", passed(), held=("1 passes", "3"))), WAITING,
+                 id="is paused, and a gate counts passes"),
+    pytest.param(BATCH, decision(BATCH, found=judged("Paused", PAUSED)), STANDING, id="is paused in a batch"),
+    pytest.param(AT, decision(AT, found=judged("WithinWindow", CLOSED)), STANDING, id="waits for its window"),
+    pytest.param(AT, decision(AT, found=judged("Approval", wait("AwaitingApproval", "it waits"))), STANDING,
                  id="waits for an approval"),
-    pytest.param(AT, stalled(0), WAITING, id="blocked just now"),
-    pytest.param(AT, stalled(3600), STANDING, id="blocked for long"),
+    pytest.param(AT, stalled(), STANDING, id="blocked"),
     pytest.param(replace(AT, finished=True), decision(replace(AT, finished=True)), ENDED, id="ended"),
     pytest.param(replace(AT, finished=True), decision(replace(AT, finished=True), found=judged("Record", BLOCKED)), STANDING,
                  id="ended, by a record that nobody believes"),
 ])
 def test_what_it_does_decides(before, decided, seconds):
-    assert due(before, decided, NOW) == seconds
+    assert due(before, decided, NOW, NOW - LONG_AGO) == seconds
+
+
+@pytest.mark.parametrize(("ago", "seconds"), [(0.0, WAITING), (11.9, WAITING), (40.0, 10.0), (LONG_AGO, STANDING)])
+def test_of_what_stands_still_the_looks_grow_apart_once_there_are_no_news(ago, seconds):
+    assert due(AT, decision(AT, found=judged("Paused", PAUSED)), NOW, NOW - ago) == seconds
+    assert due(AT, stalled(), NOW, NOW - ago) == seconds
+
+
+def test_an_operator_that_finds_everything_as_it_is_on_record_looks_seldom_from_the_start():
+    assert due(AT, decision(AT, found=judged("Paused", PAUSED)), NOW, -float("inf")) == STANDING
 
 
 def test_only_what_moves_goes_before_others():

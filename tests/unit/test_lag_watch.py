@@ -11,7 +11,7 @@ from switchover.lag.samples import NONE
 from switchover.lag.thresholds import RECENT, Thresholds
 from switchover.lag.verdicts import Effect, Verdict, judge
 from switchover.lag.watch import Assessment, Watch
-from switchover.lag.window import Offsets, Reading, Window
+from switchover.lag.window import FOR_EVER, Offsets, Reading, Window
 from unit.lag_readings import DEFAULTS, POLL, T0
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
@@ -70,7 +70,8 @@ def test_rows_keep_their_samples_when_partitions_come_and_go():
         samples = window.samples(read_committed=False)
         assert set(window.partitions) == {each for each, row in history.items() if set(row) != {NONE}}
         for each, committed, valid in zip(window.partitions, samples.committed, samples.valid, strict=True):
-            assert np.where(valid, committed, NONE).tolist() == history[each]
+            told = np.where(valid, committed, NONE).tolist()
+            assert [NONE] * (5 - len(told)) + told == history[each]
 
 
 def test_staleness_is_that_of_the_partition_read_longest_ago():
@@ -95,6 +96,32 @@ def test_a_long_window_keeps_the_newest_as_they_come_and_older_ones_apart(apart)
         assert all(apart <= later - earlier < apart + POLL for earlier, later in pairwise(times[:-RECENT]))
         width = max(width, times[-1] - times[0])
     assert width >= (60 - RECENT - 1) * apart
+
+
+def test_of_a_group_that_is_seldom_looked_at_no_more_is_kept_than_counts():
+    window = Window(58, reach=60 * POLL)
+    for sweep in range(100):
+        window.add({A0: offsets(6 * sweep, sweep)})
+    assert window.samples(read_committed=False).time.shape == (1, 10)
+    assert window.samples(read_committed=False).committed.tolist() == [list(range(90, 100))]
+
+
+def test_what_lies_too_far_back_changes_no_judgement():
+    dice = np.random.default_rng(5)
+    near, far = (Window(DEFAULTS.width, reach=reach) for reach in (DEFAULTS.window, FOR_EVER))
+    sweep = 0
+    for committed in range(150):
+        sweep += int(dice.choice([1, 1, 2, 6, 60]))
+        found = {each: offsets(sweep, committed, committed + int(dice.integers(0, 5)))
+                 for each in (A0, A1) if dice.random() < .9}
+        now = T0 + sweep * POLL
+        told = []
+        for window in (near, far):
+            window.add(found)
+            judged = judge(window.samples(read_committed=False), now, DEFAULTS)
+            told.append({each: (int(judged.verdict[row]), int(judged.effect[row]), int(judged.quantities.stood[row]))
+                         for row, each in enumerate(window.partitions) if judged.quantities.count[row]})
+        assert told[0] == told[1]
 
 
 def test_a_clock_that_was_put_back_empties_no_window():

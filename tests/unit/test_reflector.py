@@ -32,6 +32,7 @@ class Server:
         self.lines: asyncio.Queue[bytes | None] = asyncio.Queue()
         self.refusals: list[tuple[str, int]] = []
         self.asked: list[tuple[str, str]] = []
+        self.pages: list[int] = []
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         is_watch = request.query.get("watch") == "true"
@@ -40,7 +41,11 @@ class Server:
             code = self.refusals.pop(0)[1]
             return web.json_response({"kind": "Status", "code": code, "message": "no"}, status=code)
         if not is_watch:
-            return web.json_response({"items": self.listed, "metadata": {"resourceVersion": str(self.version)}})
+            first, page = int(request.query.get("continue", "0")), int(request.query.get("limit", "500"))
+            self.pages.append(first)
+            more = {"continue": str(first + page)} if len(self.listed) > first + page else {}
+            return web.json_response({"items": self.listed[first:first + page],
+                                      "metadata": {"resourceVersion": str(self.version), **more}})
         assert request.query["allowWatchBookmarks"] == "true"
         response = web.StreamResponse()
         await response.prepare(request)
@@ -99,6 +104,31 @@ async def until(watched: WatchedServer, wanted: list[str]) -> None:
             return
         await asyncio.sleep(0.01)
     raise AssertionError(f"{await names(watched)} instead of {wanted}")
+
+
+async def test_a_long_list_is_read_page_by_page(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of an answer is in memory at once: 10,000 pods would be more than the operator may use."""
+    monkeypatch.setattr(reflector, "PAGE", 3)
+    server.listed = [pod(str(number)) for number in range(7)]
+    async with serving(server) as watched:
+        assert await names(watched) == list("0123456")
+        assert server.pages == [0, 3, 6]
+
+
+async def test_a_list_whose_next_page_has_expired_begins_anew(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reflector, "PAGE", 1)
+    answer, expired = server.answer, [True]
+
+    async def expires_once(request: web.Request) -> web.StreamResponse:
+        if request.query.get("continue") and expired:
+            expired.clear()
+            return web.json_response({"kind": "Status", "code": 410, "message": "too old"}, status=410)
+        return await answer(request)
+
+    monkeypatch.setattr(server, "answer", expires_once)
+    async with serving(server) as watched:
+        await until(watched, ["a", "b"])
+        assert server.pages == [0, 0, 1]
 
 
 async def test_it_is_listed_once_and_told_of_each_change(server: Server) -> None:

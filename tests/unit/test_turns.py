@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from simulation.virtual_time import in_virtual_time
 from switchover.operator.handlers import SILENCE_SECONDS, Watch, why_dead
-from switchover.operator.turns import LEAD_SECONDS, TURN_SECONDS, Turns
+from switchover.operator.turns import IN_A_ROW, TURN_SECONDS, Turns
 
 
 async def a_pass(turns, begun, name, seconds, *, moving=False):
@@ -34,15 +34,48 @@ def test_what_moves_goes_first_but_nobody_waits_for_ever():
         turns = Turns(at_once=1)
 
         async def moves():
-            while asyncio.get_running_loop().time() < 2 * LEAD_SECONDS:
+            while asyncio.get_running_loop().time() < 60:
                 await a_pass(turns, begun, "moves", 1.0, moving=True)
 
         movers = [asyncio.create_task(moves()) for _ in range(2)]
         await asyncio.sleep(0.1)
         await a_pass(turns, begun, "stands", 1.0)
         [stood] = [at for name, at in begun if name == "stands"]
-        assert LEAD_SECONDS - 2 <= stood <= LEAD_SECONDS + 2
+        assert 1.0 <= stood <= IN_A_ROW + 1
         await asyncio.gather(*movers)
+    in_virtual_time(run())
+
+
+def test_what_moves_does_not_wait_for_the_queue_of_those_that_stand():
+    async def run():
+        begun = []
+        turns = Turns(at_once=1)
+        queue = [asyncio.create_task(a_pass(turns, begun, "stands", 1.0)) for _ in range(1000)]
+        await asyncio.sleep(500.5)
+        await asyncio.gather(*(a_pass(turns, begun, "moves", 1.0, moving=True) for _ in range(6)))
+        assert begun[-1][1] <= 501 + 6 + 6 / IN_A_ROW
+        for each in queue:
+            each.cancel()
+        await asyncio.gather(*queue, return_exceptions=True)
+    in_virtual_time(run())
+
+
+def test_however_many_wait_for_answers_the_passes_that_go_on_are_bounded():
+    async def run():
+        begun = []
+        turns = Turns(at_once=2, most=5)
+        hanging = [asyncio.create_task(a_pass(turns, begun, number, 1000.0)) for number in range(9)]
+        await asyncio.sleep(10 * TURN_SECONDS)
+        assert (turns.running, turns.waiting, len(begun)) == (5, 4, 5)
+        hanging[0].cancel()
+        await asyncio.sleep(1)
+        assert (turns.running, turns.waiting) == (5, 3)
+        for each in hanging:
+            each.cancel()
+        await asyncio.gather(*hanging, return_exceptions=True)
+        assert (turns.running, turns.waiting) == (0, 0)
+        await asyncio.gather(*(a_pass(turns, begun, each, 1.0) for each in "abc"))
+        assert begun[-1][1] - begun[-2][1] == 1.0, "two at once again, no more and no fewer"
     in_virtual_time(run())
 
 

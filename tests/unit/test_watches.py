@@ -29,6 +29,7 @@ from switchover.operator.metrics import Metrics
 from switchover.operator.probe import LIVE, READY, answering
 from switchover.operator.turns import Turns
 from switchover.outside.errors import Unreachable
+from switchover.packed import Packed
 
 CLOSED = "nothing is watched in namespace bank: this account may not list kafkamigrations.switchover.dev there"
 RESOURCE = ("switchover.dev", "v1alpha1", "kafkamigrations")
@@ -134,7 +135,8 @@ async def test_the_oldest_pass_of_a_kind_is_that_of_any_namespace() -> None:
 
     assert oldest() == 0.0, "without objects it is there, or an alert takes the operator for gone"
     for namespace in ("shop", "bank"):
-        loops.of(namespace)._loops["kafka"] = Loop("uid", None, False, True, 0.0, 60.0 if namespace == "shop" else 97.0)
+        loops.of(namespace)._loops["kafka"] = Loop(
+            "uid", None, False, True, 0.0, 60.0 if namespace == "shop" else 97.0, Packed({}))
     assert oldest() == 40.0
 
 

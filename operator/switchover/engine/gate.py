@@ -4,6 +4,7 @@ Unknown never opens a gate, and a pass counts only in an unbroken row: a streak 
 every pass, so an operator that restarts begins to count anew.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
@@ -220,7 +221,7 @@ class Judge(Generic[P]):
 
     def next_streaks(self) -> Mapping[str, Streak]:
         """The streaks to judge the next pass with: only of gates judged in this one."""
-        return {f"{self.scope}/{name}": judgement.streak for name, judgement in self.judged.items()}
+        return {sys.intern(f"{self.scope}/{name}"): judgement.streak for name, judgement in self.judged.items()}
 
 
 def check(name: str, find: Callable[[P], Iterable[Verdict]], passes: str,

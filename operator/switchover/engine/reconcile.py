@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from switchover.api.status import Direction
 from switchover.defects import place_of
 from switchover.engine.calls import Call, calls_of, stopped
-from switchover.engine.due import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due
+from switchover.engine.due import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due, is_settling, share
 from switchover.engine.effects import Apply, Create, Delete, DeletePod, Effect, Elsewhere, Evict, Patch, WriteNodeFiles
 from switchover.engine.figures import waits_of
 from switchover.engine.foreign_record import without_foreign_record
@@ -104,6 +104,7 @@ class _Memory(Generic[M, P]):
     fenced: int = 0                          # how often in a row an effect met something else than was read
     last_pass: float = 0.0
     last_record: float = 0.0
+    last_news: float = -float("inf")         # when this operator last wrote something new of it
 
 
 class Reconciler(Generic[M, P]):
@@ -188,7 +189,7 @@ class Reconciler(Generic[M, P]):
             return AT_ONCE
         for effect in decision.effects:
             await self._perform(migration, effect, memory)
-        return due(picture.position, decision, picture.now)
+        return due(picture.position, decision, picture.now, memory.last_news)
 
     async def release(self, name: str) -> float | None:
         """The object is being deleted: None when it may go, else the seconds until it is asked again."""
@@ -257,10 +258,12 @@ class Reconciler(Generic[M, P]):
         left = self._kind.remaining(picture, decision)
         after = self._kind.fold(migration, picture, decision, memory.spent, left, memory.modes)
         moved = decision.position != picture.position
-        often = HEARTBEAT_SECONDS if due(picture.position, decision, picture.now) <= WAITING else STANDING_HEARTBEAT_SECONDS
+        soon = due(picture.position, decision, picture.now, memory.last_news) <= WAITING
+        often = HEARTBEAT_SECONDS if soon else STANDING_HEARTBEAT_SECONDS
         beats = picture.now - memory.last_record >= often and not picture.position.finished
         metadata = migration.metadata
-        writes = moved or beats or self._kind.is_news(migration, after)
+        news = moved or self._kind.is_news(migration, after)
+        writes = moved or ((news or beats) and not self._counts_anew(migration, picture, decision, memory))
         if writes:
             try:
                 await self._migrations.record(
@@ -268,6 +271,7 @@ class Reconciler(Generic[M, P]):
             except Fenced:
                 return False
             memory.last_record, memory.place = picture.now, _place(decision.position)
+            memory.last_news = picture.now if news else memory.last_news
         self._telemetry.told(metadata.name, metadata.uid, self._kind.figures(after, picture),
                              waits_of(decision.judged.values(), passed))
         self._tell_pass(metadata.name, picture, decision, memory)
@@ -277,6 +281,13 @@ class Reconciler(Generic[M, P]):
         for call in calls_of(migration.status, after.status) if writes else ():
             await self._call(metadata.name, metadata.uid, call)
         return True
+
+    def _counts_anew(self, migration: M, picture: P, decision: Decision, memory: _Memory[M, P]) -> bool:
+        """Whether a migration that only looks has a gate that passes, and that an operator which has just begun has to see
+        pass several times: that it counts is no news of the migration, and would be written of each at once."""
+        told = migration.status.observed_generation == migration.metadata.generation
+        return (told and memory.last_news == -float("inf") and is_settling(decision)
+                and picture.position.step == PREFLIGHT and self._kind.intent(migration).paused)
 
     async def _call(self, name: str, uid: str, call: Call) -> None:
         """Call people for what is on record now, unless they were called for it lately."""
@@ -415,6 +426,7 @@ class Reconciler(Generic[M, P]):
             modes=dict(self._kind.recorded_modes(migration)),
             spent=spent_of(migration.status.progress),
             last_pass=self._clock.now(),
+            last_record=self._clock.now() - share(migration.metadata.uid) * STANDING_HEARTBEAT_SECONDS,
         )
         return self._memories[name]
 

@@ -24,19 +24,21 @@ _WORDS = {Outcome.WAIT: "waits", Outcome.FAIL: "fails", Outcome.UNKNOWN: "unknow
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a story has told so far: the place, each fact by its subject, and how each gate was judged in the last pass."""
+    """What a story has told so far: the place, each fact by its subject, and by `_key` how each gate was judged in
+    the last pass."""
 
     place: str = ""
     seen: Mapping[str, str] = field(default_factory=dict)
-    judged: Mapping[str, Judgement] = field(default_factory=dict)
+    judged: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     stalled: str = ""
 
 
 def next_page(before: Page, at: Position, seen: Mapping[str, str], decision: Decision) -> tuple[Page, tuple[str, ...]]:
     """The page after a pass at a position, and the lines that it adds. `seen` are the facts worth telling, in words."""
     stalled = decision.stalled.gate if decision.stalled is not None else ""
-    page = Page(_place(at), {**before.seen, **seen}, decision.judged, stalled)
-    lines = [line if len(line) <= LONGEST else f"{line[:LONGEST]} …" for line in _added(before, page)]
+    judged = {name: _key(item) for name, item in decision.judged.items()}
+    page = Page(_place(at), {**before.seen, **seen}, judged, stalled)
+    lines = [line if len(line) <= LONGEST else f"{line[:LONGEST]} …" for line in _added(before, page, decision.judged)]
     return page, (*lines[:MOST], *([f"… and {len(lines) - MOST} lines more"] if len(lines) > MOST else ()))
 
 
@@ -52,13 +54,12 @@ def laid_out(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
         last = time
 
 
-def _added(before: Page, page: Page) -> Iterator[str]:
+def _added(before: Page, page: Page, judged: Mapping[str, Judgement]) -> Iterator[str]:
     if page.place != before.place:
         yield f"step: {page.place}"
     if changed := [f"{subject} {words}" for subject, words in page.seen.items() if before.seen.get(subject) != words]:
         yield f"seen: {', '.join(changed)}"
-    new = [item for name, item in page.judged.items()
-           if name not in before.judged or _key(before.judged[name]) != _key(item)]
+    new = [item for name, item in judged.items() if before.judged.get(name) != page.judged[name]]
     if opened := [item.gate for item in new if item.open]:
         yield f"open: {', '.join(opened)}"
     if passing := [f"{item.gate} ({item.held[1]})" for item in new if not item.open and item.held[1]]:

@@ -4,10 +4,10 @@ Slots go from Original to Target, over Intermediate where the spec has a bridge 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
-from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, CoordinationMigration
 from switchover.engine.plan import Leg, Plan, Step
 from switchover.groups import audit, goals, preflight, rollouts, slots
 from switchover.groups.coordination import plan as coordination
@@ -58,13 +58,25 @@ HAND_OVER: Step[Picture] = Step(
     forward=Leg(ahead=goals.kept, goal=goals.release, done=(RELEASED,)))
 
 
-def _first(spec: ConsumerGroupMigrationSpec) -> tuple[Step[Picture], ...]:
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """All of a spec that makes its plan another one: few plans are for many specs."""
+
+    coordination: CoordinationMigration | None
+    audited: bool
+    offline: bool
+    bridged: bool
+    protocol: bool
+    strategy: bool
+
+
+def _first(spec: _Shape) -> tuple[Step[Picture], ...]:
     """From the original, over the canary: to the intermediate, or to the target where nothing is between."""
-    bridged = any(workload.bridge is not None for workload in spec.workloads)
-    enter: Gates = (WITHIN_WINDOW, CAPACITY, OFFSETS_REPLICATED, CONVERGED, *(() if bridged else (PLAIN_ASSIGNMENTS, READY)))
-    there = INTERMEDIATE if bridged else TARGET
-    names = ("BridgeCanary", "Bridge") if bridged and spec.protocol is not None else (
-        ("BounceOneCanary", "BounceOne") if bridged else ("Canary", "Rollout"))
+    enter: Gates = (
+        WITHIN_WINDOW, CAPACITY, OFFSETS_REPLICATED, CONVERGED, *(() if spec.bridged else (PLAIN_ASSIGNMENTS, READY)))
+    there = INTERMEDIATE if spec.bridged else TARGET
+    names = ("BridgeCanary", "Bridge") if spec.bridged and spec.protocol else (
+        ("BounceOneCanary", "BounceOne") if spec.bridged else ("Canary", "Rollout"))
     return (
         Step(names[0],
              forward=Leg(enter=enter, watch=WATCH, goal=goals.template(there), rollouts=(to(there, canary=True),)),
@@ -74,11 +86,11 @@ def _first(spec: ConsumerGroupMigrationSpec) -> tuple[Step[Picture], ...]:
     )
 
 
-def _second(spec: ConsumerGroupMigrationSpec) -> tuple[Step[Picture], ...]:
+def _second(spec: _Shape) -> tuple[Step[Picture], ...]:
     """From the intermediate to the target."""
     enter: Gates = (WITHIN_WINDOW, CAPACITY, CONVERGED, PLAIN_ASSIGNMENTS, READY)
     back: Leg[Picture] = Leg(watch=(OURS,), goal=goals.template(INTERMEDIATE), rollouts=(back_to(INTERMEDIATE),))
-    if spec.assignment_strategy is not None:
+    if spec.strategy:
         forward: Leg[Picture] = Leg(
             enter=(*enter, OFFERED), watch=WATCH, goal=goals.template(TARGET), done=(SELECTED,),
             rollouts=(to(TARGET, before=(PROBE_EXPIRED, *BEFORE)),))
@@ -102,21 +114,24 @@ OFFLINE: tuple[Step[Picture], ...] = (
 )
 
 
-@lru_cache(maxsize=64)
 def plan_of(spec: ConsumerGroupMigrationSpec) -> Plan[Picture]:
     """The steps that a spec asks for, each believed only with what was left behind before it."""
+    return _plan(_Shape(
+        spec.coordination, spec.audit.enabled, spec.protocol is not None and spec.protocol.strategy == "Offline",
+        any(workload.bridge is not None for workload in spec.workloads), spec.protocol is not None,
+        spec.assignment_strategy is not None))
+
+
+@lru_cache(maxsize=64)
+def _plan(spec: _Shape) -> Plan[Picture]:
     return Plan(tuple(replace(step, rests_on=(RECORD_HOLDS,)) for step in _steps(spec)))
 
 
-def _steps(spec: ConsumerGroupMigrationSpec) -> Sequence[Step[Picture]]:
-    audited = (AUDIT,) if spec.audit.enabled else ()
+def _steps(spec: _Shape) -> Sequence[Step[Picture]]:
+    audited = (AUDIT,) if spec.audited else ()
     if spec.coordination is not None:
-        return coordination.plan_of(spec.coordination, audited=spec.audit.enabled).steps
-    if spec.protocol is not None and spec.protocol.strategy == "Offline":
-        moving = OFFLINE
-    else:
-        bridged = any(workload.bridge is not None for workload in spec.workloads)
-        moving = (*_first(spec), *(_second(spec) if bridged else ()))
+        return coordination.plan_of(spec.coordination, audited=spec.audited).steps
+    moving = OFFLINE if spec.offline else (*_first(spec), *(_second(spec) if spec.bridged else ()))
     return (PREFLIGHT, BASELINE, *map(_kept, (*moving, SETTLE, *audited)), HAND_OVER)
 
 

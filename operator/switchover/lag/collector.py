@@ -32,6 +32,7 @@ class LagCollector:
         self._clock = clock
         self._thresholds = thresholds
         self._watches: dict[str, Watch] = {}
+        self._now = 0                             # of the last sweep, in ms since the epoch
 
     async def sweep(self, asked: Mapping[str, Asked], own: Mapping[str, Thresholds] = MappingProxyType({})) -> Sweep:
         """Read all groups once more. Where nobody answers, every group's samples are invalid, and say why.
@@ -48,6 +49,7 @@ class LagCollector:
                          for group, wanted in asked.items()}
         for group, watch in self._watches.items():
             watch.add(found.readings[group])
+        self._now = round(self._clock.now() * 1000)
         return found
 
     def _with_looks(self, asked: Mapping[str, Asked]) -> dict[str, Asked]:
@@ -71,12 +73,12 @@ class LagCollector:
         return self._watches[name].left()
 
     def judge(self, name: str) -> JudgedGroup:
-        """Judge a group of the last sweep now, by its lag alone."""
-        return self._watches[name].judge(round(self._clock.now() * 1000))
+        """Judge a group as the last sweep found it, by its lag alone."""
+        return self._watches[name].judge(self._now)
 
     def assess(self, name: str, group: Group, since: int | None = None, usual: WeeklyBaseline | None = None) -> Assessment:
-        """Judge a group of the last sweep now, by what is usual for it where that is known.
+        """Judge a group as the last sweep found it, by what is usual for it where that is known.
 
         `since`: when the running step began, in ms since the epoch.
         """
-        return self._watches[name].assess(group, round(self._clock.now() * 1000), since, usual)
+        return self._watches[name].assess(group, self._now, since, usual)

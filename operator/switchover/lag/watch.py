@@ -83,13 +83,14 @@ class Watch:
         self.read_committed = read_committed
         self._gate = State()
         self._config = f"{thresholds} {read_committed}"
-        self._window = Window(thresholds.width, thresholds.apart)
+        self._window = Window(thresholds.width, thresholds.apart, thresholds.window)
         self._reading = Reading()
+        self._last: tuple[tuple[object, ...], Judged] | None = None
 
     def add(self, reading: Reading) -> None:
         """What one sweep read; where it failed, the samples are invalid."""
         self._window.add(reading.offsets, reading.unreadable)
-        self._reading = reading
+        self._reading, self._last = reading, None
 
     def doubts(self) -> list[Doubt]:
         """The partitions to look at in the next sweep: what is behind the commit has stood there for two polls."""
@@ -121,9 +122,13 @@ class Watch:
         return JudgedGroup(self._window.partitions, self._judged(now), frozenset(self._reading.offsets))
 
     def _judged(self, now: int, since: int | None = None, usual: WeeklyBaseline | None = None) -> Judged:
-        baseline = None if usual is None else usual.at(now, self._window.partitions)
-        return judge(self._window.samples(read_committed=self.read_committed), now, self.thresholds, baseline=baseline,
-                     since=since)
+        """Asked twice for the same, it judges once: that is the dearest of a pass over a migration that stands."""
+        asked = (now, since, usual and usual.digest)
+        if self._last is None or self._last[0] != asked:
+            baseline = None if usual is None else usual.at(now, self._window.partitions)
+            self._last = asked, judge(self._window.samples(read_committed=self.read_committed), now, self.thresholds,
+                                      baseline=baseline, since=since)
+        return self._last[1]
 
     def assess(self, group: Group, now: int, since: int | None = None, usual: WeeklyBaseline | None = None) -> Assessment:
         """Judge the window that ends at `now` and move the gate.

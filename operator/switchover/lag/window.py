@@ -65,6 +65,7 @@ class Sweep:
 
 
 _COMMITTED, _END, _START, _HIGH = (Offsets._fields.index(name) for name in ("committed", "end", "start", "high"))
+FOR_EVER: Final = 2**62
 _VALID: Final = len(Offsets._fields)
 """The layer behind those of the offsets: 1 where the sample is valid."""
 
@@ -73,13 +74,18 @@ class Window:
     """The last `width` sweeps of a group. A partition of which none of them has a valid sample is forgotten.
 
     With `apart` (ms) they reach back further: those older than the RECENT newest lie so far from the one before them.
+    What lies further back than `reach` (ms) is let go: it counts for nothing, and of a group that is seldom looked at it
+    would be most.
     """
 
-    def __init__(self, width: int, apart: int = 0) -> None:
+    def __init__(self, width: int, apart: int = 0, reach: int = FOR_EVER) -> None:
         self._partitions: tuple[TopicPartition, ...] = ()
-        self._cells = np.zeros((_VALID + 1, 0, width), dtype=np.int64)
-        self._at = np.zeros(width, dtype=np.int64)          # when each sweep was made
+        begins_with = width if apart else 1
+        self._cells = np.zeros((_VALID + 1, 0, begins_with), dtype=np.int64)
+        self._at = np.zeros(begins_with, dtype=np.int64)    # when each sweep was made
+        self._width = width
         self._apart = apart
+        self._reach = reach
         self._stretches = Stretches()
 
     @property
@@ -90,20 +96,27 @@ class Window:
     def add(self, offsets: Mapping[TopicPartition, Offsets],
             unreadable: Mapping[TopicPartition, Stretch] | None = None) -> None:
         """One more sweep; for a partition that it does not have, an invalid sample."""
-        let_go = self._let_go()
-        kept = np.delete(self._cells, let_go, axis=2)
+        at = max((each.time for each in offsets.values()), default=int(self._at[-1]))
+        columns = self._kept(at)
+        kept = self._cells[:, :, columns]
         before = {each: row for row, each in enumerate(self._partitions) if kept[_VALID, row].any()}
         partitions = tuple(sorted({*before, *offsets}))
-        cells = np.zeros((_VALID + 1, len(partitions), self._cells.shape[2]), dtype=np.int64)
+        cells = np.zeros((_VALID + 1, len(partitions), len(columns) + 1), dtype=np.int64)
         for row, each in enumerate(partitions):
             if each in before:
                 cells[:, row, :-1] = kept[:, before[each]]
             if each in offsets:
                 cells[:, row, -1] = (*offsets[each], True)
-        at = max((each.time for each in offsets.values()), default=int(self._at[-1]))
-        self._at = np.append(np.delete(self._at, let_go), at)
+        self._at = np.append(self._at[columns], at)
         self._partitions, self._cells = partitions, cells
         self._stretches.add(unreadable or {}, partitions, self._stands(), self._newest(_HIGH))
+
+    def _kept(self, at: int) -> Ints:
+        """The sweeps that are kept beside one of that time."""
+        if self._apart:
+            return np.delete(np.arange(self._width), self._let_go())
+        counting: Ints = np.flatnonzero(self._at > at - self._reach)
+        return counting[max(0, len(counting) - self._width + 1):]
 
     def _let_go(self) -> int:
         """The sweep that makes room: the one that is recent no more where it lies too near to the one before it, else the

@@ -271,17 +271,17 @@ class CredentialedGroups:
 
     def __init__(self, migration: ConsumerGroupMigration, workloads: KubernetesWorkloads, openers: GroupOpeners,
                  secrets: Answers, home: str = "") -> None:
-        self._spec = migration.spec
+        self._kafka, self._zookeeper = migration.spec.kafka, migration.spec.zookeeper
         self._openers = openers
         self._kept = Kept(migration, workloads, secrets, home)
 
     async def clients(self) -> GroupClients:
         """The clients for this pass. Raises Refused and Unreachable where a Secret cannot be read or used."""
         await self._kept.close_replaced()
-        servers, wanted = self._spec.kafka.bootstrap_servers, self._spec.zookeeper
+        servers, wanted = self._kafka.bootstrap_servers, self._zookeeper
         secret, connect = (wanted.credentials_ref, wanted.connect) if wanted is not None else (None, "")
         kafka, zookeeper = await _all_of(
-            self._kept.credentials(self._spec.kafka.credentials_ref, KAFKA, Access(servers).addresses),
+            self._kept.credentials(self._kafka.credentials_ref, KAFKA, Access(servers).addresses),
             self._kept.credentials(secret, ZOOKEEPER, Access(connect).addresses if connect else ()))
         return GroupClients(
             groups=self._kept.get("groups", kafka, lambda with_: self._openers.groups(with_.to(servers))),

@@ -14,18 +14,19 @@ import asyncio
 import contextlib
 import logging
 import signal
-import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import kopf
 
-from switchover.engine.due import AT_ONCE, MOVING, is_moving
+from switchover.api.status import Phase
+from switchover.engine.due import AT_ONCE, MOVING, STANDING, is_moving, share
 from switchover.operator.metrics import Metrics
 from switchover.operator.settings import EVERYWHERE
 from switchover.operator.turns import Turns
 from switchover.outside.errors import Fenced, Refused, Unreachable
+from switchover.packed import Packed
 
 FINALIZER = "switchover.dev/finalizer"
 SILENCE_SECONDS = 120.0  # a loop that is overdue for longer is dead or hangs, unless it waits for its turn
@@ -46,7 +47,7 @@ Missing = Callable[[str], Awaitable[Sequence[str]]]
 
 def spread(seconds: float, uid: str) -> float:
     """A little sooner, each object by its own share: those that began together do not stay together."""
-    return seconds * (1.0 - 0.1 * zlib.crc32(uid.encode()) / 2**32)
+    return seconds * (1.0 - 0.1 * share(uid))
 
 
 def backoff(failures: int) -> float:
@@ -65,7 +66,7 @@ class Loop:
     held: bool
     due: float
     last_pass: float
-    found: Mapping[str, Any] = field(default_factory=dict)
+    found: Packed
     found_at: float = -float("inf")
     woken_at: float | None = None
     delay: float = MOVING
@@ -105,10 +106,11 @@ class Loops:
         loop = self._loops.get(name)
         if loop is None or loop.uid != uid:
             self.forget(name)
-            loop = self._loops[name] = Loop(uid, seen, deleting, held, now + SILENCE_SECONDS, now, found, now)
+            loop = self._loops[name] = Loop(uid, seen, deleting, held, now + SILENCE_SECONDS, now, _kept(found), now,
+                                            delay=MOVING if deleting or _is_under_way(found) else STANDING)
             loop.task = asyncio.create_task(self._drive(name, loop), name=f"loop of {name}")
             return
-        loop.found, loop.found_at = found, now
+        loop.found, loop.found_at = _kept(found), now
         if loop.seen != seen:
             loop.seen, loop.held, loop.deleting = seen, held, loop.deleting or deleting
             loop.woken_at = now if loop.woken_at is None else loop.woken_at
@@ -189,12 +191,12 @@ class Loops:
             found = await self._set_finalizer(name, FINALIZER, True)
             loop.held, loop.deleting = found is not None, found is None
             if found is not None:              # what the watch told is older than that: nothing could be recorded upon it
-                loop.found, loop.seen = found, _wakes(found["metadata"])
+                loop.found, loop.seen = _kept(found), _wakes(found["metadata"])
         if not loop.deleting:
             now = asyncio.get_running_loop().time()
             afresh = afresh or loop.delay == AT_ONCE or now - loop.found_at > SEEN_SECONDS
             loop.found_at = now if afresh else loop.found_at
-            return await self._reconcile(name, None if afresh else loop.found)
+            return await self._reconcile(name, None if afresh else loop.found.value())
         delay = None if await self._is_ending() else await self._release(name)
         if delay is None:
             await self._set_finalizer(name, FINALIZER, False)
@@ -222,6 +224,12 @@ class Loops:
         )
 
 
+def _kept(found: Mapping[str, Any]) -> Packed:
+    """The object without the record of who wrote which field, which nobody asks for and which is half of it."""
+    metadata = {key: value for key, value in found["metadata"].items() if key != "managedFields"}
+    return Packed({**found, "metadata": metadata})
+
+
 def _is_held(metadata: Mapping[str, Any]) -> bool:
     return FINALIZER in (metadata.get("finalizers") or ())
 
@@ -230,6 +238,12 @@ def _wakes(metadata: Mapping[str, Any]) -> object:
     """What wakes a loop once it has become another."""
     return (metadata.get("generation"), dict(metadata.get("annotations") or {}), "deletionTimestamp" in metadata,
             _is_held(metadata))
+
+
+def _is_under_way(found: Mapping[str, Any]) -> bool:
+    """Whether the record says that something moves: of many that an operator finds at its start, it goes first."""
+    status = found.get("status")
+    return isinstance(status, Mapping) and status.get("phase") in (Phase.RUNNING, Phase.ROLLING_BACK)
 
 
 class LoopsByNamespace:
@@ -405,6 +419,21 @@ async def _happens(event: asyncio.Event, seconds: float) -> None:
         pass
 
 
+class NoDiffs(kopf.DiffBaseStorage):
+    """Kopf copies each object with each of its events, to compare it with the one before; nobody asks for that here."""
+
+    def build(self, *, body: kopf.Body, extra_fields: Iterable[Any] | None = None) -> kopf.BodyEssence:
+        """Nothing to be compared."""
+        return kopf.BodyEssence()
+
+    def fetch(self, *, body: kopf.Body) -> kopf.BodyEssence | None:
+        """Nothing was kept."""
+        return None
+
+    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
+        """Nothing is written on the object."""
+
+
 def kopf_settings() -> kopf.OperatorSettings:
     """Kopf without everything that we do not ask of it."""
     settings = kopf.OperatorSettings()
@@ -415,4 +444,5 @@ def kopf_settings() -> kopf.OperatorSettings:
     settings.networking.request_timeout = 30
     settings.networking.connect_timeout = 10
     settings.watching.chunk_size = 500
+    settings.persistence.diffbase_storage = NoDiffs()
     return settings

@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from switchover.cluster import figures as kraft
 from switchover.engine import figures
-from switchover.engine.figures import Figure
+from switchover.engine.figures import Figure, shared
 from switchover.groups import figures as groups
 from switchover.groups.figures import LAG_METRICS
 from switchover.kubernetes.ports import Migrations
@@ -49,7 +49,7 @@ class MigrationFigures:
         if name not in self._told or self._told[name].uid != uid:
             self._told[name] = _Told(uid)
         known = self._told[name]
-        known.figures = figures
+        known.figures = tuple(map(shared, figures))
         known.waits.update(waits)                                # adds
 
     def gone(self, name: str) -> None:
@@ -61,13 +61,13 @@ class MigrationFigures:
         for name, known in tuple(self._told.items()):            # scraped by another thread
             yield known.uid, name
 
-    def of(self, metric: str) -> Iterator[tuple[str, Figure]]:
-        """The values of a metric, each with the uid of its migration."""
+    def all(self) -> Iterator[tuple[str, Figure]]:
+        """Each figure with the uid of its migration."""
         for known in tuple(self._told.values()):                 # scraped by another thread
-            waits = (Figure("switchover_gate_wait_seconds", (gate,), spent) for gate, spent in tuple(known.waits.items()))
-            for figure in (*known.figures, *waits):
-                if figure.metric == metric:
-                    yield known.uid, figure
+            for figure in known.figures:
+                yield known.uid, figure
+            for gate, spent in tuple(known.waits.items()):
+                yield known.uid, Figure("switchover_gate_wait_seconds", (gate,), spent)
 
 
 class _AllFigures(Collector):
@@ -84,13 +84,12 @@ class _AllFigures(Collector):
             for uid, name in known.names():
                 info.add_metric((uid, namespace, kind_of_resource, name), 1)
         yield info
-        for name, metric in METRICS.items():
-            kind = CounterMetricFamily if metric.counter else GaugeMetricFamily
-            family = kind(name, metric.says, labels=("migration", *metric.labels))
-            for told in tuple(self.known.values()):
-                for uid, figure in told.of(name):
-                    family.add_metric((uid, *figure.labels), figure.value)
-            yield family
+        families = {name: (CounterMetricFamily if metric.counter else GaugeMetricFamily)(
+            name, metric.says, labels=("migration", *metric.labels)) for name, metric in METRICS.items()}
+        for told in tuple(self.known.values()):
+            for uid, figure in told.all():
+                families[figure.metric].add_metric((uid, *figure.labels), figure.value)
+        yield from families.values()
 
 
 class Metrics:

@@ -1,34 +1,38 @@
 """Which pass comes next, when more are due than may go on at once."""
 
 import asyncio
-import heapq
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from itertools import count
 
 AT_ONCE = 16
-"""Passes that go on at a time. What they read is in memory together, and the loop computes for one at a time anyway."""
+"""Passes that have a turn. What they read is in memory together, and the loop computes for one at a time anyway."""
 TURN_SECONDS = 5.0
 """How long a pass keeps its turn. One that takes longer waits for somebody's answer: it goes on, and others begin."""
-LEAD_SECONDS = 30.0
-"""How much longer than a migration in which something moves one waits in which nothing does."""
+MOST = 64
+"""Passes that go on, with those that have kept their turn for too long: while there are so many, no other begins."""
+IN_A_ROW = 3
+"""So many turns go to migrations in which something moves, then one to those in which nothing does, where both wait: who
+moves waits for no queue, and nobody waits for ever."""
 
 
 class Turns:
     """Turns for the passes of all migrations of an operator. `waited` is told for how many seconds each has waited."""
 
-    def __init__(self, waited: Callable[[float], None] = lambda _: None, at_once: int = AT_ONCE) -> None:
+    def __init__(self, waited: Callable[[float], None] = lambda _: None, at_once: int = AT_ONCE, most: int = MOST) -> None:
         self._waited = waited
         self._free = at_once
-        self._numbers = count()
-        self._queue: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._most = most
+        self._moving: deque[asyncio.Future[None]] = deque()
+        self._standing: deque[asyncio.Future[None]] = deque()
+        self._in_a_row = 0
         self._given_at = float("inf")
         self.running = 0
 
     @property
     def waiting(self) -> int:
         """How many passes are due and have no turn."""
-        return sum(not turn.done() for _, _, turn in self._queue)
+        return sum(not turn.done() for queue in (self._moving, self._standing) for turn in queue)
 
     def silence(self, now: float) -> float:
         """Seconds for which no turn was given although one is waited for; 0 where none is."""
@@ -39,7 +43,7 @@ class Turns:
         """Wait for a turn: first whoever is moving, and nobody for ever."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        await self._take(began - (LEAD_SECONDS if moving else 0.0), loop)
+        await self._take(self._moving if moving else self._standing, loop)
         self._waited(loop.time() - began)
         given_back = False
 
@@ -47,36 +51,44 @@ class Turns:
             nonlocal given_back
             if not given_back:
                 given_back = True
+                self._free += 1
                 self._give()
 
         late = loop.call_later(TURN_SECONDS, give_back)
-        self.running += 1
         try:
             yield
         finally:
             self.running -= 1
             late.cancel()
             give_back()
+            self._give()                                  # it may have been one of too many
 
-    async def _take(self, rank: float, loop: asyncio.AbstractEventLoop) -> None:
-        if self._free > 0:
-            self._free -= 1
-            self._given_at = loop.time()
-            return
+    async def _take(self, queue: deque[asyncio.Future[None]], loop: asyncio.AbstractEventLoop) -> None:
         turn: asyncio.Future[None] = loop.create_future()
-        heapq.heappush(self._queue, (rank, next(self._numbers), turn))
+        queue.append(turn)
+        self._give()
         try:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():      # given, and nobody is there to take it
+                self.running -= 1
+                self._free += 1
                 self._give()
             raise
 
     def _give(self) -> None:
-        while self._queue:
-            _, _, turn = heapq.heappop(self._queue)
-            if not turn.done():
-                self._given_at = asyncio.get_running_loop().time()
-                turn.set_result(None)
-                return
-        self._free += 1
+        while self._free > 0 and self.running < self._most and (turn := self._next()) is not None:
+            self._free -= 1
+            self.running += 1
+            self._given_at = asyncio.get_running_loop().time()
+            turn.set_result(None)
+
+    def _next(self) -> asyncio.Future[None] | None:
+        """Whose turn it is; None: nobody waits."""
+        for queue in (self._moving, self._standing):
+            while queue and queue[0].done():              # cancelled
+                queue.popleft()
+        first = self._moving and (self._in_a_row < IN_A_ROW or not self._standing)
+        self._in_a_row = self._in_a_row + 1 if first else 0
+        queue = self._moving if first else self._standing
+        return queue.popleft() if queue else None

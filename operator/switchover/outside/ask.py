@@ -68,6 +68,11 @@ class Answers:
         self._answers: dict[Hashable, tuple[object, Known[Any]]] = {}
         self._asking: dict[Hashable, tuple[object, asyncio.Task[Known[Any]]]] = {}
 
+    def kept(self, key: Hashable, seconds: float, made_of: object = None) -> Known[Any] | None:
+        """The answer that was asked for less than `seconds` ago, where there is one."""
+        found, last = self._answers.get(key, (None, None))
+        return last if last is not None and found == made_of and self._now() - last.at < seconds else None
+
     async def get(self, key: Hashable, ask: Callable[[], Awaitable[T]], seconds: float, made_of: object = None, *,
                   within: float | None = None, at_most: float = 0.0) -> Known[T]:
         """The answer that was asked for less than `seconds` ago, or a new one, which may take `within` seconds.
@@ -75,10 +80,9 @@ class Answers:
         Where a new one is slow, the last one while it is no older than `at_most`: that holds nobody up who has an older one.
         Raises what asking raises, TimeoutError, and Unreachable where whoever had asked gave up.
         """
-        found, last = self._answers.get(key, (None, None))
-        kept = last if found == made_of else None
-        if kept is not None and self._now() - kept.at < seconds:
-            return kept
+        if (fresh := self.kept(key, seconds, made_of)) is not None:
+            return fresh
+        kept = self.kept(key, float("inf"), made_of)
         asked_of, task = self._asking.get(key, (None, None))
         if task is None or task.done() or asked_of != made_of:
             task = asyncio.create_task(self._ask(key, ask, made_of, within))

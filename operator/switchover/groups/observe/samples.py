@@ -4,6 +4,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from switchover.engine.intent import PREFLIGHT
 from switchover.groups.coordination.members import Members
 from switchover.groups.facts import GroupSample, StoreSample
 from switchover.groups.gates.convergence import expected
@@ -20,12 +21,15 @@ from switchover.lag.window import Asked, GroupOffsets
 from switchover.outside.ask import known
 from switchover.outside.clock import Clock
 from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.partition import TopicPartition
 from switchover.zookeeper.ports import ZooKeeperGroups
 
 READ_SECONDS = 10.0
 """How long a sweep may take."""
 KEPT_SECONDS = 600.0
-"""How far samples reach back."""
+"""How far samples reach back, once something has begun; before that nothing looks further back than to the last one."""
+Offsets = Mapping[TopicPartition, tuple[int | None, int]]
+"""Of each partition the commit, and the end of what there is to consume."""
 FRESH_SECONDS = 4 * POLL / 1000
 """How old the last reading of both stores may be: what starts next goes on from there."""
 
@@ -80,8 +84,9 @@ class GroupSamples:
             self._lag = self._partitions
             return
         epoch = group.value.epoch if members is None else members.generation
-        self._keep(GroupSample(now, epoch, self._collector.left(name), self._collector.judge(name).stood),
-                   picture.spec.gates.quiet_seconds)
+        before = self._samples[-1].offsets if self._samples else {}
+        self._keep(GroupSample(now, epoch, _shared(self._collector.left(name), before), self._collector.judge(name).stood),
+                   picture.spec.gates.quiet_seconds, 0.0 if picture.position.step == PREFLIGHT else KEPT_SECONDS)
         self._partitions = Known({name: count for name, count in sweep.value.partitions.items() if name in topics}, sweep.at)
         opened = picture.position.opened
         own = (_lag_group(group.value, self._partitions.value) if members is None
@@ -91,14 +96,26 @@ class GroupSamples:
             name, own, None if opened is None else round(opened * 1000),
             baseline if isinstance(baseline, WeeklyBaseline) else None), sweep.at)
 
-    def _keep(self, sample: GroupSample, quiet_seconds: int) -> None:
+    def _keep(self, sample: GroupSample, quiet_seconds: int, kept_seconds: float) -> None:
         self._samples.append(sample)
-        while sample.at - self._samples[0].at > KEPT_SECONDS:
+        while sample.at - self._samples[0].at > kept_seconds:
             self._samples.popleft()
         if self._both is not None and self._both.last is not None:
             self._stores.append(self._both.last)
             while len(self._stores) > 2 and sample.at - self._stores[1].at >= quiet_seconds:
                 self._stores.popleft()
+
+
+def _shared(found: Offsets, before: Offsets) -> Offsets:
+    """What was found, of which nothing is kept twice that is as it was in the sample before: most of a group that rests."""
+    if found == before:
+        return before
+    known = {each: (each, value) for each, value in before.items()}
+    shared: dict[TopicPartition, tuple[int | None, int]] = {}
+    for each, value in found.items():
+        key, last = known.get(each, (each, value))
+        shared[key] = last if last == value else value
+    return shared
 
 
 def _topics(group: Group) -> frozenset[str]:

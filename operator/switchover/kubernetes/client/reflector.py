@@ -14,6 +14,8 @@ from switchover.kubernetes.client.api_server import ApiServer, Expired, Forbidde
 from switchover.kubernetes.client.labelled import Labelled
 from switchover.outside.errors import Refused, Unreachable
 
+PAGE = 500
+"""Objects in one answer to a list: all that is read of it is in memory at once."""
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Seconds until it is tried again, after so many failures in a row."""
 REFUSED_SECONDS = 60.0
@@ -112,9 +114,13 @@ class Reflector:
         self._tried.set()
 
     async def _list(self) -> None:
-        now = asyncio.get_running_loop().time()
-        answer = await self._server.request("GET", self._path)
-        self._objects = Labelled(map(self._keep, answer["items"]))
+        now, found, following = asyncio.get_running_loop().time(), Labelled(), None
+        while following != "":
+            answer = await self._server.request("GET", self._path, limit=PAGE, _continue=following)
+            for each in answer["items"]:
+                found.put(self._keep(each))
+            following = answer["metadata"].get("continue") or ""
+        self._objects = found
         self._version, self._failure, self._seen_at = answer["metadata"]["resourceVersion"], None, now
         self._tried.set()
 
@@ -153,13 +159,13 @@ class WatchedServer(ApiServer):
         self._reflectors: dict[str, Reflector] = {}
 
     async def get(self, path: str) -> dict[str, Any]:
-        """One object, not to be changed; NotFound when it does not exist."""
+        """One object; NotFound when it does not exist."""
         collection, _, name = path.rpartition("/")
-        if (found := await self._seen(collection)) is None:
+        if (seen := await self._seen(collection)) is None:
             return await self._server.get(path)
-        if name not in found.named:
+        if (found := seen.get(name)) is None:
             raise NotFound(path)
-        return found.named[name]
+        return found
 
     async def items(self, path: str, labels: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
         """A collection, at most what carries all the labels. NotFound where the API server does not serve the kind."""
