@@ -19,8 +19,9 @@ from switchover.engine.position import Position
 from switchover.groups.needs import Need as GroupNeed
 from switchover.groups.picture import Facts as GroupFacts
 from switchover.groups.plan import plan_of
+from switchover.outside.observed import Known, Unknown
 from unit.group_pictures import spec_of, strategies, workload_of
-from unit.pictures import moment
+from unit.pictures import moment, spoil
 from unit.small_plan import BACKWARD, FORWARD, intent
 
 PREFLIGHT = {Need.EXAMINATION, Need.TOPICS_IN_ZOOKEEPER, Need.GROUPS_IN_ZOOKEEPER, Need.BROKER_SETTINGS}
@@ -88,3 +89,13 @@ def test_a_leg_that_does_not_name_what_its_goal_reads_fails_too() -> None:
     with pytest.raises(AssertionError, match="DualWrite, Forward, reads parity"):
         decide(Plan((Step("DualWrite", forward=leg, back=None),)), at, intent(), {}, at.now)
     decide(Plan((Step("DualWrite", forward=replace(leg, needs=(Need.PARITY,)), back=None),)), at, intent(), {}, at.now)
+
+
+def test_what_brokers_were_is_not_taken_from_brokers_that_run_by_our_edits() -> None:
+    provisioning = moment("ProvisionControllers", Mode.ZOOKEEPER, Mode.MIGRATION_CONTROLLER)
+    lost = spoil(provisioning, "kubernetes", originals={"kafka": None})
+    assert isinstance(lost.brokers_of("kafka"), Known), "they run as the user started them"
+    nodes = {**lost.position.nodes, "kafka-0": replace(lost.position.nodes["kafka-0"], assigned=Mode.MIGRATION)}
+    found = lost.at(replace(lost.position, nodes=nodes)).brokers_of("kafka")
+    assert isinstance(found, Unknown)
+    assert "nothing is kept of what StatefulSet kafka was" in found.why

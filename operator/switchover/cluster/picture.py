@@ -12,8 +12,9 @@ from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.door.layout import ContainerMissing
 from switchover.cluster.facts import Facts
 from switchover.cluster.modes import Voters
+from switchover.cluster.step import ClusterStep
 from switchover.engine.pace import Pace
-from switchover.engine.plan import Plan, Step
+from switchover.engine.plan import Plan
 from switchover.engine.policy import NOTHING_MORE, Policy
 from switchover.engine.position import Position
 from switchover.kafka.node import NOT_LISTENING, BrokerView, NodeAnswer
@@ -62,9 +63,11 @@ class Picture:
         return replace(self, position=position)
 
     @property
-    def step(self) -> Step["Picture"]:
+    def step(self) -> ClusterStep["Picture"]:
         """The step on record, which the plan has."""
-        return next(step for step in self.plan.steps if step.name == self.position.step)
+        found = next(step for step in self.plan.steps if step.name == self.position.step)
+        assert isinstance(found, ClusterStep), "the plan of a KafkaMigration has no others"
+        return found
 
     # --- the nodes ----------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from switchover.api.kafka_migration import NodeMode
-from switchover.cluster import estimate, goals, modes, nodes, preflight, rollback
+from switchover.cluster import estimate, goals, modes, nodes, preflight, rollback, step
 from switchover.cluster.gates import (
     backups,
     credentials,
@@ -28,9 +28,10 @@ from switchover.cluster.gates.windows import WITHIN_WINDOW
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import replica_job
+from switchover.cluster.step import ClusterStep as Step
 from switchover.engine.effects import Effect
 from switchover.engine.gate import Gate
-from switchover.engine.plan import Leg, Plan, Step
+from switchover.engine.plan import Leg, Plan
 from switchover.engine.rollout import BatchSize, Rollout, Sight
 from switchover.outside.observed import Observed
 
@@ -165,7 +166,7 @@ PLAN: Plan[Picture] = Plan((
     Step("Preflight", rests_on=RECORD, forward=Leg(done=preflight.GATES), back=Leg(one_way=True, needs=ON_ZOOKEEPER)),
     Step("Rehearse", rests_on=RECORD,
          forward=Leg(goal=replica_job.rehearse, done=(REHEARSED,)), back=Leg(one_way=True)),
-    Step("UpgradeBrokers", rests_on=RECORD, estimate=estimate.upgrade,
+    Step("UpgradeBrokers", rests_on=RECORD, estimate=estimate.upgrade, expected=step.UPGRADING,
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_IDENTIFIED),
              assigns=nodes.assign_brokers,
@@ -174,7 +175,7 @@ PLAN: Plan[Picture] = Plan((
              keep=goals.keep_on_delete,
              rollouts=(TO_PINNED,)),
          back=GIVEN_BACK),
-    Step("RaiseProtocolVersion", rests_on=RECORD, estimate=estimate.raise_version,
+    Step("RaiseProtocolVersion", rests_on=RECORD, estimate=estimate.raise_version, expected=step.RAISING,
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_ON_RECORD),
              assigns=nodes.assign_missing_brokers,
@@ -183,7 +184,7 @@ PLAN: Plan[Picture] = Plan((
              keep=goals.keep_on_delete,
              rollouts=(TO_RAISED,)),
          back=GIVEN_BACK),
-    Step("ProvisionControllers", rests_on=RECORD, estimate=estimate.provision,
+    Step("ProvisionControllers", rests_on=RECORD, estimate=estimate.provision, expected=step.RAISING,
          forward=Leg(
              enter=(WITHIN_WINDOW,),
              assigns=nodes.assign_controllers,
@@ -194,7 +195,7 @@ PLAN: Plan[Picture] = Plan((
          back=Leg(
              goal=rollback.remove_controllers, needs=(*ON_ZOOKEEPER, Need.PARTITION_EPOCH), rollouts=(STOPPED,),
              done=(to_zookeeper.CONTROLLERS_GONE,), one_way=True, critical=rollback.is_critical)),
-    Step("EnableMigration", rests_on=RECORD, estimate=estimate.enable,
+    Step("EnableMigration", rests_on=RECORD, estimate=estimate.enable, expected=step.BECOMING_READY,
          forward=Leg(
              enter=(WITHIN_WINDOW,), watch=BROKER_WATCH, goal=goals.take_templates_over,
              keep=goals.keep_on_delete, rollouts=(TO_MIGRATION_BUT_LAST,)),
@@ -205,7 +206,7 @@ PLAN: Plan[Picture] = Plan((
              rollouts=(STARTED_AGAIN, STOPPED, BACK_TO_ZOOKEEPER),
              done=(workloads.NO_POD_WOULD_RESTART,),
              one_way=True, critical=rollback.is_critical)),
-    Step("CopyMetadata", rests_on=RECORD, estimate=estimate.copy, one_piece=True,
+    Step("CopyMetadata", rests_on=RECORD, estimate=estimate.copy, one_piece=True, expected=step.COPYING,
          forward=Leg(
              enter=(WITHIN_WINDOW, disks.TOPIC_IDS_ON_DISK, REHEARSED_AGAIN), ahead=replica_job.rehearse_again,
              watch=(*TAKEN_OVER, dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM),
@@ -216,7 +217,7 @@ PLAN: Plan[Picture] = Plan((
          back=Leg(watch=WRITES, rescue_from=(*DRIVER, to_zookeeper.WRITTEN_BACK), rescue=HANDED_ON,
                   keep=goals.keep_dual_write, needs=LAST_ON_ZOOKEEPER,
                   done=(to_zookeeper.WRITTEN_BACK,))),
-    Step("DualWrite", rests_on=RECORD,
+    Step("DualWrite", rests_on=RECORD, expected=step.WRITING,
          forward=Leg(
              watch=(*TAKEN_OVER, *WRITES, dual_write.DUAL_WRITE_BEGINS), rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON,
              keep=goals.keep_dual_write,
@@ -224,7 +225,7 @@ PLAN: Plan[Picture] = Plan((
          back=Leg(
              watch=(workloads.TEMPLATE_IS_OURS,), keep=goals.keep_on_delete, done=(disks.DISKS_ALLOW_ROLLBACK,),
              needs=STILL_COMPARED)),
-    Step("MoveBrokers", rests_on=RECORD, estimate=estimate.move,
+    Step("MoveBrokers", rests_on=RECORD, estimate=estimate.move, expected=step.MOVING,
          forward=Leg(
              enter=(WITHIN_WINDOW, zookeeper_groups.NO_ZOOKEEPER_GROUPS, *WRITES), ahead=goals.put_dual_write_right,
              watch=(zookeeper_groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *WRITES),
@@ -233,7 +234,7 @@ PLAN: Plan[Picture] = Plan((
              done=(registration.ALL_KRAFT,)),
          back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *WRITES), rescue_from=DRIVER, rescue=HANDED_ON,
                   keep=goals.keep_dual_write, rollouts=(BACK_TO_MIGRATION,))),
-    Step("Soak", rests_on=RECORD, estimate=estimate.soak,
+    Step("Soak", rests_on=RECORD, estimate=estimate.soak, expected=step.MOVED,
          forward=Leg(
              enter=WRITES, ahead=goals.put_dual_write_right,
              watch=(dual_write.DUAL_WRITE_ALIVE, *WRITES, workloads.TEMPLATE_IS_OURS, *KEPT),
@@ -243,6 +244,7 @@ PLAN: Plan[Picture] = Plan((
              done=(ending.SOAKED, dual_write.DUAL_WRITE, PARITY, registration.ALL_KRAFT, registration.NOBODY_FENCED)),
          back=Leg(needs=STILL_COMPARED)),
     Step("Finalize", back=None, hold=True, irreversible=True, rests_on=RECORD, begun=check_finalize_begun,
+         expected=step.FINALIZING,
          unbegun=nodes.assign_controllers, estimate=estimate.finalize, one_piece=True,
          forward=Leg(
              enter=(WITHIN_WINDOW, registration.ALL_KRAFT, dual_write.DUAL_WRITE, PARITY, quorum.QUORUM_UP,
@@ -254,12 +256,13 @@ PLAN: Plan[Picture] = Plan((
              rollouts=(CONTROLLERS_TO_KRAFT,),
              done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),
     Step("HandOver", back=None, hold=True, unless=workloads.GIT_HAS_THE_TEMPLATE, rests_on=RECORD,
+         expected=step.HANDED_OVER,
          begun=check_hand_over_begun, estimate=estimate.hand_over,
          forward=Leg(
              enter=(workloads.ORIGINALS_KEPT, workloads.ONLY_OURS_WOULD_RESTART), ahead=goals.hold_outdated,
              keep=goals.hold_outdated, goal=goals.hand_over, rollouts=(TO_OWN_KRAFT, STARTED_ANEW),
              done=(workloads.NO_POD_WOULD_RESTART,))),
-    Step("ReleaseZooKeeper", back=None, rests_on=RECORD, estimate=estimate.release,
+    Step("ReleaseZooKeeper", back=None, rests_on=RECORD, estimate=estimate.release, expected=step.HANDED_OVER,
          forward=Leg(
              watch=(ending.RETAINED, ending.ZOOKEEPER_UNUSED, ending.BACK_WITHOUT_ZOOKEEPER),
              void=(ending.ZOOKEEPER_STOPPED,),

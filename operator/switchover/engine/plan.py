@@ -7,7 +7,6 @@ perform, never both at once: what is not on record yet is not acted upon.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import product
 from typing import Generic
 
 from switchover.api.status import Direction
@@ -169,12 +168,16 @@ class Plan(Generic[P]):
 
     def needs(self, at: Position) -> frozenset[str]:
         """The facts that are read here, of those that no pass reads without being asked to: what the leg on record names."""
-        return self._needs.get((at.step, at.direction, at.opened is not None), frozenset())
+        key = at.step, at.direction, at.opened is not None
+        if key not in self._needs:
+            index = self.index(at.step)
+            self._needs[key] = frozenset() if index is None else self.steps[index].reads(at.direction, begun=key[2])
+        return self._needs[key]
 
     @cached_property
-    def _needs(self) -> Mapping[tuple[str, Direction, bool], frozenset[str]]:
-        return {(step.name, direction, begun): step.reads(direction, begun=begun)
-                for step, direction, begun in product(self.steps, Direction, (False, True))}
+    def _needs(self) -> dict[tuple[str, Direction, bool], frozenset[str]]:
+        """What was asked for so far: a leg is looked through once."""
+        return {}
 
 
 @dataclass(frozen=True, slots=True)

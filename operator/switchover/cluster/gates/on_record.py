@@ -4,9 +4,8 @@ What the steps walked before this one have left behind, forward and back: the cl
 what the metadata log says.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
@@ -23,32 +22,7 @@ from switchover.outside.observed import Known
 from switchover.reasons.controllers import METADATA_LOG_UNKNOWN
 from switchover.reasons.walk import AWAITING_APPROVAL, NOT_OBSERVED, RECORD_CONTRADICTED
 
-PRE, MIGRATION, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
-LEFT_BEHIND: Mapping[str, tuple[MigrationState, ...]] = {
-    Step.ENABLE_MIGRATION: (PRE,), Step.COPY_METADATA: (PRE, MIGRATION), Step.DUAL_WRITE: (MIGRATION,),
-    Step.MOVE_BROKERS: (MIGRATION,), Step.SOAK: (MIGRATION,), Step.FINALIZE: (MIGRATION,),
-    Step.HAND_OVER: (POST,), Step.RELEASE_ZOOKEEPER: (POST,)}
-"""What the metadata log says in each step, by what the steps before it do; in Finalize POST_MIGRATION once it has begun."""
-_UPGRADED = frozenset({NodeMode.ZOOKEEPER, NodeMode.ZOOKEEPER_PINNED})
-_RAISED = _UPGRADED | {NodeMode.ZOOKEEPER_RAISED}
-_BECOMING_READY = _RAISED | {NodeMode.MIGRATION}
-_MOVING = frozenset({NodeMode.MIGRATION, NodeMode.KRAFT})
-_MOVED = frozenset({NodeMode.KRAFT})
-_HANDED_OVER = _MOVED | {NodeMode.OWN_KRAFT}
-_MIGRATING = frozenset({NodeMode.MIGRATION_CONTROLLER})
-_STOPPABLE = _MIGRATING | {NodeMode.STOPPED}
-_FINALIZED = frozenset({NodeMode.KRAFT_CONTROLLER})
-MODES: Mapping[str, tuple[frozenset[NodeMode], frozenset[NodeMode]]] = {
-    Step.UPGRADE_BROKERS: (_UPGRADED, _STOPPABLE), Step.RAISE_PROTOCOL_VERSION: (_RAISED, _STOPPABLE),
-    Step.PROVISION_CONTROLLERS: (_RAISED, _STOPPABLE), Step.ENABLE_MIGRATION: (_BECOMING_READY, _STOPPABLE),
-    Step.COPY_METADATA: (_BECOMING_READY, _MIGRATING), Step.DUAL_WRITE: (frozenset({NodeMode.MIGRATION}), _MIGRATING),
-    Step.MOVE_BROKERS: (_MOVING, _MIGRATING), Step.SOAK: (_MOVED, _MIGRATING),
-    Step.FINALIZE: (_MOVED, _MIGRATING | _FINALIZED), Step.HAND_OVER: (_HANDED_OVER, _FINALIZED),
-    Step.RELEASE_ZOOKEEPER: (_HANDED_OVER, _FINALIZED)}
-"""The modes that brokers and controllers can be assigned in each step, whichever way it is walked."""
-CLAIMED = (Step.ENABLE_MIGRATION, Step.COPY_METADATA, Step.DUAL_WRITE, Step.MOVE_BROKERS, Step.SOAK, Step.FINALIZE)
-"""The steps that are not reached without a claim; on the way back its loss is no reason to stand still."""
-RELEASED = (Step.HAND_OVER, Step.RELEASE_ZOOKEEPER)
+MIGRATION, POST = MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 PUT_BACK = "put back the step that was on record (status.history has the moves)"
 
 
@@ -61,7 +35,7 @@ def _contradicted(picture: Picture, seen: str, subject: str, observed: object, t
 def find_claims(picture: Picture) -> Verdict:
     """The brokers' StatefulSets are this migration's, or nobody's where it may not have claimed them."""
     at = picture.position
-    if at.step in RELEASED:
+    if picture.step.expected.released:
         return passed("released")
     if not isinstance(state := picture.facts.kubernetes, Known):
         return passed("not read")                               # nothing is done without it
@@ -76,7 +50,7 @@ def find_claims(picture: Picture) -> Verdict:
             return _contradicted(
                 picture, f"{subject} is claimed by the migration with uid {holder}", subject, holder, picture.uid,
                 f"let that migration end; if it is gone, see the runbook; {PUT_BACK}")
-        elif not holder and at.step in CLAIMED and at.direction is Direction.FORWARD:
+        elif not holder and picture.step.expected.claimed and at.direction is Direction.FORWARD:
             return _contradicted(
                 picture, f"{subject} is not claimed by this migration", subject, "nobody", picture.uid,
                 f"if somebody took its annotation off: kubectl --namespace {picture.namespace} annotate statefulset {name}"
@@ -86,14 +60,13 @@ def find_claims(picture: Picture) -> Verdict:
 
 def find_assigned(picture: Picture) -> Verdict:
     """No node is assigned a mode to which this step, and those before it, bring none."""
-    at = picture.position
-    if at.step not in MODES:
+    at, expected = picture.position, picture.step.expected
+    if not expected.brokers:
         return passed("no node is on record yet")
-    allowed = MODES[at.step]
-    if not picture.brokers and at.step in CLAIMED:
+    if not picture.brokers and expected.claimed:
         return _contradicted(picture, "has no broker on record", "status.nodes", "none", "every broker")
     for name, record in sorted(at.nodes.items()):
-        can = allowed[name in picture.controllers]
+        can = expected.controllers if name in picture.controllers else expected.brokers
         if record.assigned not in can:
             return _contradicted(picture, f"has {name} assigned to mode {record.assigned}, which this step gives to none",
                                  name, record.assigned or "none", " or ".join(sorted(can)))
@@ -105,23 +78,19 @@ def find_log(picture: Picture) -> Verdict:
     at, log = picture.position, picture.facts.log
     if at.direction is Direction.BACKWARD:
         return _find_way_back(picture)
-    wanted = LEFT_BEHIND.get(at.step)
-    if wanted is None:
+    wanted = picture.step.expected.log
+    if not wanted:
         return passed("there need be none yet")
     if not isinstance(log, Known):
-        return unknown(METADATA_LOG_UNKNOWN, log.why, subject="metadata log") if wanted == (POST,) else passed("not read")
+        released = picture.step.expected.released
+        return unknown(METADATA_LOG_UNKNOWN, log.why, subject="metadata log") if released else passed("not read")
     found = log.value.migration_state
-    if at.step == Step.FINALIZE and at.opened is not None:
+    if picture.step.irreversible and at.opened is not None:
         wanted = (MIGRATION, POST)
     if found is None or found in wanted:
         return passed("the metadata log says so too")
     return _contradicted(picture, f"the metadata log {found.name}", at.step, found.name,
                          " or ".join(each.name for each in wanted))
-
-
-KRAFT_GONE = (Step.DUAL_WRITE, Step.COPY_METADATA, Step.ENABLE_MIGRATION, Step.PROVISION_CONTROLLERS,
-              Step.RAISE_PROTOCOL_VERSION, Step.UPGRADE_BROKERS)
-"""The steps that are taken back only when no broker runs on KRaft any more: their controllers are about to stop."""
 
 
 def _find_way_back(picture: Picture) -> Verdict:
@@ -132,7 +101,7 @@ def _find_way_back(picture: Picture) -> Verdict:
     if isinstance(log, Known) and log.value.migration_state is POST:
         return _contradicted(picture, "is in a rollback, where the metadata log says POST_MIGRATION", at.step, POST.name,
                              "another state")
-    if at.step not in KRAFT_GONE:
+    if not picture.step.expected.without_kraft:
         return passed("brokers may run on KRaft still")
     registered = log.value.brokers.items() if isinstance(log, Known) else ()
     on_kraft = {node_id for node_id, item in registered if not item.migrating_zk and not item.fenced}
@@ -147,7 +116,7 @@ def _find_way_back(picture: Picture) -> Verdict:
 
 def find_users_of_zookeeper(picture: Picture) -> Verdict:
     """At the end of the plan ZooKeeper is still unused; one that is gone cannot be asked."""
-    if not picture.position.finished or picture.position.step not in RELEASED:
+    if not picture.position.finished or not picture.step.expected.released:
         return passed("the end is not on record")
     found = check_zookeeper_released(picture)
     return passed(found.message) if found.outcome is Outcome.UNKNOWN else found

@@ -1,0 +1,60 @@
+"""A step of a KafkaMigration: what every step is, and what is there while it is on record."""
+
+from collections.abc import Set
+from dataclasses import dataclass
+
+from switchover.api.kafka_migration import NodeMode
+from switchover.engine.plan import Step
+from switchover.engine.rollout import P
+from switchover.metadata.image import MigrationState
+
+_UPGRADED = frozenset({NodeMode.ZOOKEEPER, NodeMode.ZOOKEEPER_PINNED})
+_RAISED = _UPGRADED | {NodeMode.ZOOKEEPER_RAISED}
+_MOVED = frozenset({NodeMode.KRAFT})
+_MIGRATING = frozenset({NodeMode.MIGRATION_CONTROLLER})
+_STOPPABLE = _MIGRATING | {NodeMode.STOPPED}
+_FINALIZED = frozenset({NodeMode.KRAFT_CONTROLLER})
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the steps before one and it itself leave behind, whichever way it is walked: what the metadata log says, nothing
+    before it is to be there, and the modes that brokers and controllers can be assigned, none before they are on record."""
+
+    log: tuple[MigrationState, ...] = ()
+    brokers: Set[NodeMode] = frozenset()
+    controllers: Set[NodeMode] = frozenset()
+
+    @property
+    def released(self) -> bool:
+        """Whether the brokers' StatefulSets may be the user's own again."""
+        return self.log == (MigrationState.POST_MIGRATION,)
+
+    @property
+    def claimed(self) -> bool:
+        """Whether it is not reached without a claim on them; on the way back its loss is no reason to stand still."""
+        return bool(self.log) and not self.released
+
+    @property
+    def without_kraft(self) -> bool:
+        """Whether no broker can run on KRaft: it is taken back only then, since its controllers are about to stop."""
+        return bool(self.brokers) and NodeMode.KRAFT not in self.brokers
+
+
+UNTOUCHED = Expected()
+UPGRADING = Expected((), _UPGRADED, _STOPPABLE)
+RAISING = Expected((), _RAISED, _STOPPABLE)
+BECOMING_READY = Expected((MigrationState.PRE_MIGRATION,), _RAISED | {NodeMode.MIGRATION}, _STOPPABLE)
+COPYING = Expected((MigrationState.PRE_MIGRATION, MigrationState.MIGRATION), _RAISED | {NodeMode.MIGRATION}, _MIGRATING)
+WRITING = Expected((MigrationState.MIGRATION,), frozenset({NodeMode.MIGRATION}), _MIGRATING)
+MOVING = Expected((MigrationState.MIGRATION,), _MOVED | {NodeMode.MIGRATION}, _MIGRATING)
+MOVED = Expected((MigrationState.MIGRATION,), _MOVED, _MIGRATING)
+FINALIZING = Expected((MigrationState.MIGRATION,), _MOVED, _MIGRATING | _FINALIZED)
+HANDED_OVER = Expected((MigrationState.POST_MIGRATION,), _MOVED | {NodeMode.OWN_KRAFT}, _FINALIZED)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterStep(Step[P]):
+    """A step, with what is expected of a cluster while it is on record."""
+
+    expected: Expected = UNTOUCHED
