@@ -134,7 +134,7 @@ def waits_for(world: MigrationWorld, reason: str) -> bool:
 
 
 def quiet_for(world: MigrationWorld, seconds: float) -> None:
-    """Run for a while in which no pod may be replaced."""
+    """Run for a while in which no process is started."""
     starts, begin = dict(world.kafka.starts), world.timeline.now()
     assert world.live(lambda: world.timeline.now() > begin + seconds)
     assert world.kafka.starts == starts

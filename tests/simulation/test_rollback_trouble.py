@@ -9,6 +9,7 @@ import pytest
 from fakes.api_server import Object
 from fakes.kafka_world import Kafka
 from simulation.migration_world import CANARY, HOW_FAR, NAME, MigrationWorld
+from simulation.test_kafka_migration import quiet_for
 from simulation.test_rollback import (
     LONG,
     assert_as_before,
@@ -39,13 +40,6 @@ CONTROLLERS_REPLACED = ("POST pods kafka-controller", "DELETE pods kafka-control
 
 def modes(world: MigrationWorld) -> dict[str, str]:
     return {pod: node.mode for pod, node in world.kafka.nodes.items()}
-
-
-def quiet_for(world: MigrationWorld, seconds: float) -> None:
-    """Run for a while in which no process is started."""
-    starts, begin = dict(world.kafka.starts), world.timeline.now()
-    assert world.live(lambda: world.timeline.now() > begin + seconds)
-    assert world.kafka.starts == starts
 
 
 def again(world: MigrationWorld) -> None:

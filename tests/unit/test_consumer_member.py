@@ -226,6 +226,15 @@ def test_kafka_mode_is_not_left_while_nobody_can_tell_who_is_there() -> None:
     assert "cannot ask Kafka" in driver.take(m.Acknowledge).told.waits
 
 
+@pytest.mark.parametrize(("old", "mode"), [((), Mode.KAFKA), ([JAVA], None)])
+def test_who_begins_beside_a_kafka_consumer_begins_in_kafka_mode_and_not_at_all_beside_an_old_member(
+        old: Iterable[str], mode: Mode | None) -> None:
+    driver = Driver().registered().sees(world(ME, old=old)).nobody_in_kafka(rdkafka=frozenset())
+    assert driver.member.mode is mode
+    assert driver.member.following.waits == "KafkaConsumer rdkafka is in the group"
+    assert not driver.has(m.Claim)
+
+
 def test_junk_changes_nothing_and_is_named() -> None:
     driver = fetching(Mode.KAFKA)
     driver.tell(m.Changed()).sees(replace(world(ME, owners=ours(*P)), mode_data=b"kafka\n", mode_version=6))

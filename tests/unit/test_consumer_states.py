@@ -147,6 +147,7 @@ class Judge:
         self._owned, self._handed, self._left = set[TopicPartition](), set[TopicPartition](), set[TopicPartition]()
         self._reading = self._registering = 0
         self._connected = self._suspended = self._registered = False
+        self._group, self._mode = Group.OUTSIDE, member.mode
 
     def before(self, event: m.Event) -> None:
         """What an event says that somebody waits for."""
@@ -171,8 +172,14 @@ class Judge:
                 self._registered = False
             case m.WorldRead(number, world) if number == self._reading:
                 self._lost({each for each in self._owned if world.owners.get(each) != Owner(held[each].thread, 1)})
-            case m.GroupLost() if self._member.mode is Mode.KAFKA:
-                self._left.clear()
+            case m.GroupAssigned():
+                self._group = Group.ASSIGNED
+            case m.GroupRevoking():
+                self._group = Group.REVOKING
+            case m.GroupLost():
+                self._group = Group.OUTSIDE
+                if self._member.mode is Mode.KAFKA:
+                    self._left.clear()
             case m.Connected():
                 self._connected = True
             case m.Suspended() | m.Resumed():
@@ -203,8 +210,10 @@ class Judge:
                 self._handed -= partitions
             case m.Release(_, partitions):
                 assert not partitions & (self._handed | self._left)
-            case m.AllowRevoke() if self._member.session in SUSPENDED and self._member.mode is Mode.KAFKA:
-                self._left.clear()
+            case m.AllowRevoke():
+                self._group = Group.OUTSIDE
+                if self._member.session in SUSPENDED and self._member.mode is Mode.KAFKA:
+                    self._left.clear()
             case m.Leave():
                 assert not self._owned
 
@@ -213,8 +222,13 @@ class Judge:
         assert self._owned <= self._member.holdings.keys()
         assert self._handed <= self._owned
         assert self._member.session is SESSIONS[self._connected, self._suspended, self._registered]
+        assert self._member.group is self._group
+        assert (self._member.assigned is not None) is (self._group is Group.ASSIGNED)
         if isinstance(event, m.Expired):
             assert not self._member.holdings
+            kept = self._mode is Mode.KAFKA or not self._member.rules.enabled
+            assert self._member.mode is (self._mode if kept else None)
+        self._mode = self._member.mode
         if isinstance(event, m.GroupLost) and self._member.mode is Mode.KAFKA:
             assert self._member.holdings.are_given_up()
 

@@ -179,11 +179,11 @@ class Member:
     # --- what is to be done -------------------------------------------------------------------------------------------
 
     def _advance(self) -> None:
-        suspended = self.session in SUSPENDED
-        if suspended and self.group is Group.REVOKING and self.mode is Mode.KAFKA:
+        if self.session in CONNECTED:
+            if self.life is not Life.LEFT:
+                self._work()
+        elif self.session in SUSPENDED and self.group is Group.REVOKING and self.mode is Mode.KAFKA:
             self.holdings.give_up()     # ZooKeeper may be away for long, and Kafka's group must not wait for it
-        if self.session in CONNECTED and self.life is not Life.LEFT:
-            self._work()
         if self.group is Group.REVOKING and self._may_join_again():
             self._turn_group(Cause.LET_GO)
             self.requests.ask(m.AllowRevoke())
@@ -206,15 +206,16 @@ class Member:
         self._tell()
 
     def _work_in(self, world: World) -> None:
-        if not self.closing and self.following.follow(world, assigned=self.assigned is not None):
+        is_open = self.life is Life.OPEN
+        if is_open and self.following.follow(world, assigned=self.assigned is not None):
             self.ask_who_is_there()
-        if self.mode is Mode.KAFKA and self.assigned is not None and not self._share_seen:
+        if not self._share_seen and self.assigned is not None and self.mode is Mode.KAFKA:
             self.ask_who_is_there()
         elif self._nodes_seen and not self._may_go_on:
             self._may_go_on = True
             self.requests.ask(m.GoOn())
         self.holdings.follow(self._wanted(world), self._now)
-        if not self.closing:
+        if is_open:
             self.first.look(world, self._now)
 
     def ask_who_is_there(self) -> None:
@@ -223,9 +224,10 @@ class Member:
 
     def _wanted(self, world: World) -> Mapping[TopicPartition, str]:
         """The thread of each partition that is to be ours."""
-        if self.closing or self.mode is None:
+        mode = self.mode
+        if self.closing or mode is None:
             return {}
-        if self.mode is Mode.ZOOKEEPER:
+        if mode is Mode.ZOOKEEPER:
             return self.share.by_zookeeper(world, self.holdings)
         return self.share.by_kafka(world, self.assigned) if self.assigned is not None and self._share_seen else {}
 
@@ -246,4 +248,4 @@ class Member:
             mode, waits = self.mode, self.following.waits or self.share.trouble
             self._account.tell(
                 Acknowledgement(mode or Mode.ZOOKEEPER, self.following.mode_version, self._generation, self.holdings.owned(),
-                                waits or ("" if mode else "has not begun")), settled=self.holdings.are_settled())
+                                waits or ("" if mode else "has not begun")), self.holdings)
