@@ -30,8 +30,8 @@ class Passes:
 
     def loops(self) -> Loops:
         metrics = Metrics(CollectorRegistry(), asyncio.get_running_loop().time)
-        return Loops("Probe", "here", self._reconcile, self._never, self._never, self._never, self._close, metrics,
-                     Turns(at_once=1))
+        return Loops("Probe", "here", self._reconcile, self._never, self._never, self._never, self._never, self._close,
+                     metrics, Turns(at_once=1))
 
     async def _reconcile(self, name: str, _: Mapping[str, Any] | None) -> float:
         self.begun.append((name, asyncio.get_running_loop().time()))
