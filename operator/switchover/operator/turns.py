@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 AT_ONCE = 48
-"""Passes that have a turn. What they read is in memory together, and the loop computes for one at a time; but a pass waits for
-most of its time, up to a tenth of a second each until groups are described and swept together, and a hundred that move want a
-hundred passes a second."""
+"""Passes that have a turn. What they read is in memory together, and the loop computes for one at a time; but a pass waits
+for most of its time, up to a tenth of a second each until groups are described and swept together, and a hundred that move
+want a hundred passes a second."""
 TURN_SECONDS = 5.0
 """How long a pass keeps its turn. One that takes longer waits for somebody's answer: it goes on, and others begin."""
 MOST = 128
