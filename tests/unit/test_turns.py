@@ -8,8 +8,8 @@ from switchover.operator.handlers import SILENCE_SECONDS, Watch, why_dead
 from switchover.operator.turns import IN_A_ROW, TURN_SECONDS, Turns
 
 
-async def a_pass(turns, begun, name, seconds, *, moving=False):
-    async with turns.turn(moving=moving):
+async def a_pass(turns, begun, name, seconds, *, moving=False, touched=False):
+    async with turns.turn(moving=moving, touched=touched):
         begun.append((name, asyncio.get_running_loop().time()))
         await asyncio.sleep(seconds)
 
@@ -57,6 +57,18 @@ def test_what_moves_does_not_wait_for_the_queue_of_those_that_stand():
         for each in queue:
             each.cancel()
         await asyncio.gather(*queue, return_exceptions=True)
+    in_virtual_time(run())
+
+
+def test_whom_somebody_has_touched_goes_before_all_that_moves():
+    async def run():
+        begun = []
+        turns = Turns(at_once=1)
+        queue = [asyncio.create_task(a_pass(turns, begun, "moves", 1.0, moving=True)) for _ in range(100)]
+        await asyncio.sleep(10.5)
+        await a_pass(turns, begun, "touched", 1.0, touched=True)
+        assert begun[-1] == ("touched", 11.0)
+        await asyncio.gather(*queue)
     in_virtual_time(run())
 
 

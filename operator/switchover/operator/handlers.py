@@ -171,7 +171,7 @@ class Loops:
         while True:
             loop.due, due = float("inf"), clock()
             delay: float | None
-            async with self._turns.turn(moving=loop.woken_at is not None or is_moving(loop.delay)):
+            async with self._turns.turn(moving=is_moving(loop.delay), touched=loop.woken_at is not None):
                 loop.wake.clear()
                 started = clock()
                 loop.due = started + SILENCE_SECONDS

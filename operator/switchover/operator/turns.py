@@ -14,8 +14,8 @@ TURN_SECONDS = 5.0
 MOST = 128
 """Passes that go on, with those that have kept their turn for too long: while there are so many, no other begins."""
 IN_A_ROW = 3
-"""So many turns go to migrations in which something moves, then one to those in which nothing does, where both wait: who
-moves waits for no queue, and nobody waits for ever."""
+"""So many turns go to migrations that somebody has touched or in which something moves, then one to those in which nothing
+does, where both wait: who moves waits for no queue, and nobody waits for ever."""
 
 
 class Turns:
@@ -25,6 +25,7 @@ class Turns:
         self._waited = waited
         self._free = at_once
         self._most = most
+        self._touched: deque[asyncio.Future[None]] = deque()
         self._moving: deque[asyncio.Future[None]] = deque()
         self._standing: deque[asyncio.Future[None]] = deque()
         self._in_a_row = 0
@@ -32,20 +33,24 @@ class Turns:
         self.running = 0
 
     @property
+    def _queues(self) -> tuple[deque[asyncio.Future[None]], ...]:
+        return self._touched, self._moving, self._standing
+
+    @property
     def waiting(self) -> int:
         """How many passes are due and have no turn."""
-        return sum(not turn.done() for queue in (self._moving, self._standing) for turn in queue)
+        return sum(not turn.done() for queue in self._queues for turn in queue)
 
     def silence(self, now: float) -> float:
         """Seconds for which no turn was given although one is waited for; 0 where none is."""
         return max(0.0, now - self._given_at) if self.waiting else 0.0
 
     @asynccontextmanager
-    async def turn(self, *, moving: bool) -> AsyncIterator[None]:
-        """Wait for a turn: first whoever is moving, and nobody for ever."""
+    async def turn(self, *, moving: bool, touched: bool = False) -> AsyncIterator[None]:
+        """Wait for a turn: first whom somebody has just touched, then whoever is moving, and nobody for ever."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        await self._take(self._moving if moving else self._standing, loop)
+        await self._take(self._touched if touched else self._moving if moving else self._standing, loop)
         self._waited(loop.time() - began)
         given_back = False
 
@@ -87,10 +92,12 @@ class Turns:
 
     def _next(self) -> asyncio.Future[None] | None:
         """Whose turn it is; None: nobody waits."""
-        for queue in (self._moving, self._standing):
+        for queue in self._queues:
             while queue and queue[0].done():              # cancelled
                 queue.popleft()
-        first = self._moving and (self._in_a_row < IN_A_ROW or not self._standing)
-        self._in_a_row = self._in_a_row + 1 if first else 0
-        queue = self._moving if first else self._standing
-        return queue.popleft() if queue else None
+        first = self._touched or self._moving
+        if self._standing and (not first or self._in_a_row >= IN_A_ROW):
+            self._in_a_row = 0
+            return self._standing.popleft()
+        self._in_a_row += 1
+        return first.popleft() if first else None
