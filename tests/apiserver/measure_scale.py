@@ -207,7 +207,10 @@ async def decided(server: ApiServer, names: Sequence[str]) -> list[float]:
     async def listen() -> None:
         async with server.watch(collection, version) as lines:
             async for line in lines:
-                found = json.loads(line)["object"]
+                event = json.loads(line)
+                if event["type"] == "BOOKMARK":
+                    continue
+                found = event["object"]
                 observed = (found.get("status") or {}).get("observedGeneration", -1)
                 told.setdefault((found["metadata"]["name"], observed), time.monotonic())
                 if len(waited()) == len(names):

@@ -180,6 +180,22 @@ def test_where_the_operators_pod_runs_is_as_the_values_say() -> None:
         "priorityClassName", "imagePullSecrets", "tolerations", "topologySpreadConstraints", "affinity"}
 
 
+@pytest.mark.parametrize(("values", "selector"), [
+    ((), {}),
+    (("watch.selector.matchLabels.shard=a",), {"matchLabels": {"shard": "a"}}),
+    (("watch.selector.matchExpressions[0].key=shard", "watch.selector.matchExpressions[0].operator=NotIn",
+      "watch.selector.matchExpressions[0].values={a,b}"),
+     {"matchExpressions": [{"key": "shard", "operator": "NotIn", "values": ["a", "b"]}]})])
+def test_the_operator_serves_what_the_selector_of_its_release_matches(values: tuple[str, ...], selector: object) -> None:
+    [container] = of(rendered(*values), "Deployment")["spec"]["template"]["spec"]["containers"]
+    told = {each["name"]: each["value"] for each in container["env"] if "value" in each}
+    assert read_settings({**told, "POD_NAMESPACE": "kafka", "POD_NAME": "switchover-1"}).selector == selector
+
+
+def test_what_is_no_selector_is_refused() -> None:
+    assert "selector" in refusal("watch.selector.shard=a")
+
+
 @pytest.mark.parametrize(("replicas", "strategy", "evicted"), [(1, "Recreate", 0), (2, "RollingUpdate", 1)])
 def test_of_several_operators_one_acts_by_the_lease_of_the_charts_name(replicas: int, strategy: str, evicted: int) -> None:
     documents = rendered(f"replicas={replicas}", "nameOverride=carrier", "podDisruptionBudget.enabled=true")

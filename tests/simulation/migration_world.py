@@ -391,7 +391,7 @@ async def operate(
     watch = Watch([NAMESPACE])
     kopf.on.login(registry=watch.registry)(login)
     loops = Loops("KafkaMigration", NAMESPACE, reconciler.reconcile, reconciler.release, migrations.set_finalizer,
-                  migrations.is_ending, reconciler.close, metrics, Turns())
+                  migrations.is_ending, reconciler.leave, reconciler.close, metrics, Turns())
     register(watch, ("switchover.dev", "v1alpha1", "kafkamigrations"),
              LoopsByNamespace("KafkaMigration", lambda _: loops, metrics))
     await serve(watch, nothing_missing, metrics)

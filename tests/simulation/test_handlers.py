@@ -30,6 +30,7 @@ class Counting:
         self.passes: list[float] = []
         self.failures: list[Exception] = []
         self.seen: list[Mapping[str, Any] | None] = []
+        self.left: list[str] = []
         self.closed = 0
 
     async def reconcile(self, name: str, seen: Mapping[str, Any] | None) -> float:
@@ -50,6 +51,9 @@ class Counting:
     async def release(self, name: str) -> float | None:
         return 5.0 if self.holding[0] else None
 
+    async def leave(self, name: str) -> None:
+        self.left.append(name)
+
     async def close(self) -> None:
         self.closed += 1
 
@@ -65,6 +69,7 @@ class World:
         self.holding = [False]
         self.metrics = CollectorRegistry()
         self.seed = seed
+        self.selector: dict[str, Any] = {}
         self._monkeypatch = monkeypatch
 
     @property
@@ -87,10 +92,10 @@ class World:
             metrics = Metrics(self.metrics, self.timeline.now)
             counting = Counting(MeasuredMigrations(migrations, metrics), self.acted, self.holding)
             prepare(counting)
-            watch = Watch([NAMESPACE])
+            watch = Watch([NAMESPACE], selector=self.selector)
             kopf.on.login(registry=watch.registry)(login)
             loops = Loops("Probe", NAMESPACE, counting.reconcile, counting.release, migrations.set_finalizer,
-                          migrations.is_ending, counting.close, metrics, Turns())
+                          migrations.is_ending, counting.leave, counting.close, metrics, Turns())
             register(watch, RESOURCE, LoopsByNamespace("Probe", lambda _: loops, metrics))
             return serve(watch, nothing_missing, metrics)
 
@@ -242,3 +247,23 @@ def test_an_object_made_anew_under_its_name_gets_a_loop_of_its_own(world: World)
 def _passed(world: World, seconds: float, marks: dict[int, float] = {}) -> bool:  # noqa: B006 - remembers its start
     start = marks.setdefault(id(world.timeline._loop), world.timeline.now())
     return world.timeline.now() > start + seconds
+
+
+def test_an_object_that_another_operator_serves_is_left_and_one_that_comes_back_is_looked_at_again(world: World) -> None:
+    """Its labels say which one serves it. What is left is not looked at."""
+    operators: list[Counting] = []
+    world.selector = {"matchExpressions": [{"key": "shard", "operator": "NotIn", "values": ["b"]}]}
+    begun, looks = world.timeline.now(), {}
+    labels = {100: "b", 300: "a", 400: ""}
+
+    def labelled() -> bool:
+        for at in [each for each in labels if world.timeline.now() - begun >= each]:
+            shard, looks[at] = labels.pop(at), len(world.acted)
+            world.api.edit("kafkamigrations", "main", lambda found: found["metadata"].update(labels={"shard": shard}))  # noqa: B023
+        return not labels
+
+    assert world.live(labelled, prepare=operators.append)
+    assert operators[0].left == ["main"]
+    assert looks[100] > STEPS
+    assert looks[300] - looks[100] <= 1, "the one that went on meanwhile"
+    assert looks[400] - looks[300] >= 3

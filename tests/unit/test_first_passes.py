@@ -11,7 +11,7 @@ from simulation.virtual_time import in_virtual_time
 from switchover.engine.due import STANDING
 from switchover.operator.handlers import FINALIZER, Loops
 from switchover.operator.metrics import Metrics
-from switchover.operator.turns import IN_A_ROW, Turns
+from switchover.operator.turns import Turns
 
 PASS_SECONDS = 0.1
 MANY = 300
@@ -30,8 +30,8 @@ class Passes:
 
     def loops(self) -> Loops:
         metrics = Metrics(CollectorRegistry(), asyncio.get_running_loop().time)
-        return Loops("Probe", "here", self._reconcile, self._never, self._never, self._never, self._close, metrics,
-                     Turns(at_once=1))
+        return Loops("Probe", "here", self._reconcile, self._never, self._never, self._never, self._never, self._close,
+                     metrics, Turns(at_once=1))
 
     async def _reconcile(self, name: str, _: Mapping[str, Any] | None) -> float:
         self.begun.append((name, asyncio.get_running_loop().time()))
@@ -67,7 +67,7 @@ def test_those_that_move_come_before_those_that_stand(phase: str) -> None:
     moving = [found(f"moving-{number}", {"phase": phase}) for number in range(9)]
     looked_at = order(*idle, *moving)
     assert len(looked_at) == MANY + len(moving)
-    assert {each["metadata"]["name"] for each in moving} <= set(looked_at[:len(moving) * (IN_A_ROW + 1) // IN_A_ROW + 1])
+    assert {each["metadata"]["name"] for each in moving} <= set(looked_at[:2 * len(moving)])
 
 
 def test_whatever_somebody_has_written_into_the_status_stops_nothing() -> None:

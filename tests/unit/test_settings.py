@@ -1,6 +1,8 @@
 """Settings: defaults, and refusals in words that name the variable."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,7 @@ NEEDED = {"POD_NAMESPACE": "kafka", "POD_NAME": "switchover-1"}
 
 def test_defaults() -> None:
     assert read_settings(NEEDED) == Settings(
-        namespace="kafka", watched=("kafka",), kinds=frozenset({"KafkaMigration", "ConsumerGroupMigration"}),
+        namespace="kafka", watched=("kafka",), selector={}, kinds=frozenset({"KafkaMigration", "ConsumerGroupMigration"}),
         identity="kafka/switchover-1", leader_lease="", kubeconfig="", allow=Policy(), image="", docs="", probe_port=8080,
         metrics_port=9090, log_level="INFO", json_logs=True, webhook=None, webhook_template=SLACK)
 
@@ -36,6 +38,14 @@ def test_which_namespaces_are_served(watch: str, watched: tuple[str, ...]) -> No
     assert read_settings(NEEDED | {"WATCH": watch}).watched == watched
 
 
+@pytest.mark.parametrize("selector", [
+    {}, {"matchLabels": {"shard": "a"}}, {"matchExpressions": [{"key": "shard", "operator": "DoesNotExist"}]},
+    {"matchLabels": {}, "matchExpressions": [{"key": "shard", "operator": "NotIn", "values": ["a", "b"]}]}])
+def test_which_of_their_migrations_are_served(selector: dict[str, Any]) -> None:
+    assert read_settings(NEEDED).selector == {}
+    assert read_settings(NEEDED | {"SELECTOR": json.dumps(selector)}).selector == selector
+
+
 def test_pods_of_one_name_in_two_namespaces_are_two_holders_of_a_lease() -> None:
     here, there = (read_settings(NEEDED | {"POD_NAMESPACE": namespace, "WATCH": "shop"}) for namespace in ("one", "two"))
     assert here.identity != there.identity
@@ -52,6 +62,13 @@ def test_one_kind_alone() -> None:
         ({"WATCH": "shop,*"}, ["WATCH has '*'", "names of namespaces", "* alone"]),
         ({"WATCH": "Shop"}, ["WATCH has 'Shop'"]),
         ({"WATCH": "a/b"}, ["WATCH has 'a/b'"]),
+        ({"SELECTOR": "shard=a"}, ["SELECTOR is 'shard=a'", '{"matchLabels": {"shard": "a"}}']),
+        ({"SELECTOR": "[]"}, ["SELECTOR is '[]'"]),
+        ({"SELECTOR": '{"shard": "a"}'}, ["SELECTOR is"]),
+        ({"SELECTOR": '{"matchLabels": ["shard"]}'}, ["SELECTOR is"]),
+        ({"SELECTOR": '{"matchExpressions": [{"operator": "Exists"}]}'}, ["SELECTOR is"]),
+        ({"SELECTOR": '{"matchExpressions": [{"key": "shard", "operator": "Equals"}]}'}, ["SELECTOR is", "DoesNotExist"]),
+        ({"SELECTOR": '{"matchExpressions": 1}'}, ["SELECTOR is"]),
         ({"KINDS": "KafkaMigrations"}, ["KINDS is 'KafkaMigrations'", "KafkaMigration, ConsumerGroupMigration, or both"]),
         ({"KINDS": ""}, ["KINDS is ''"]),
         ({"LEADER_LEASE": "My Lease"}, ["LEADER_LEASE is 'My Lease'", "such as switchover"]),

@@ -5,11 +5,11 @@ from contextlib import suppress
 
 from simulation.virtual_time import in_virtual_time
 from switchover.operator.handlers import SILENCE_SECONDS, Watch, why_dead
-from switchover.operator.turns import IN_A_ROW, TURN_SECONDS, Turns
+from switchover.operator.turns import TURN_SECONDS, Turns
 
 
-async def a_pass(turns, begun, name, seconds, *, moving=False):
-    async with turns.turn(moving=moving):
+async def a_pass(turns, begun, name, seconds, *, moving=False, touched=False):
+    async with turns.turn(moving=moving, touched=touched):
         begun.append((name, asyncio.get_running_loop().time()))
         await asyncio.sleep(seconds)
 
@@ -28,35 +28,27 @@ def test_so_many_go_on_at_once_and_every_wait_is_told():
     in_virtual_time(run())
 
 
-def test_what_moves_goes_first_but_nobody_waits_for_ever():
+def test_what_moves_and_what_stands_do_not_wait_for_each_other():
     async def run():
         begun = []
         turns = Turns(at_once=1)
-
-        async def moves():
-            while asyncio.get_running_loop().time() < 60:
-                await a_pass(turns, begun, "moves", 1.0, moving=True)
-
-        movers = [asyncio.create_task(moves()) for _ in range(2)]
-        await asyncio.sleep(0.1)
-        await a_pass(turns, begun, "stands", 1.0)
-        [stood] = [at for name, at in begun if name == "stands"]
-        assert 1.0 <= stood <= IN_A_ROW + 1
-        await asyncio.gather(*movers)
+        queue = [asyncio.create_task(a_pass(turns, begun, "stands", 1.0)) for _ in range(100)]
+        queue += [asyncio.create_task(a_pass(turns, begun, "moves", 1.0, moving=True)) for _ in range(100)]
+        await asyncio.sleep(49.5)
+        assert [sum(name == each for name, _ in begun) for each in ("moves", "stands")] == [50, 50]
+        await asyncio.gather(*queue)
     in_virtual_time(run())
 
 
-def test_what_moves_does_not_wait_for_the_queue_of_those_that_stand():
+def test_whom_somebody_has_touched_goes_before_all_that_moves():
     async def run():
         begun = []
         turns = Turns(at_once=1)
-        queue = [asyncio.create_task(a_pass(turns, begun, "stands", 1.0)) for _ in range(1000)]
-        await asyncio.sleep(500.5)
-        await asyncio.gather(*(a_pass(turns, begun, "moves", 1.0, moving=True) for _ in range(6)))
-        assert begun[-1][1] <= 501 + 6 + 6 / IN_A_ROW
-        for each in queue:
-            each.cancel()
-        await asyncio.gather(*queue, return_exceptions=True)
+        queue = [asyncio.create_task(a_pass(turns, begun, "moves", 1.0, moving=True)) for _ in range(100)]
+        await asyncio.sleep(10.5)
+        await a_pass(turns, begun, "touched", 1.0, touched=True)
+        assert begun[-1] == ("touched", 11.0)
+        await asyncio.gather(*queue)
     in_virtual_time(run())
 
 

@@ -61,11 +61,14 @@ class Passes:
             raise self.ending
         return self.ending
 
+    async def leave(self, name: str) -> None:
+        raise AssertionError(f"{name} is nobody else's")
+
     async def close(self) -> None: ...
 
     def loops(self, metrics: Metrics) -> Loops:
         return Loops("KafkaMigration", self.namespace, self.reconcile, self.release, self.set_finalizer,
-                     self.is_ending, self.close, metrics, Turns())
+                     self.is_ending, self.leave, self.close, metrics, Turns())
 
 
 def metrics() -> Metrics:

@@ -56,9 +56,11 @@ class Leases:
         self.drop(name, holder)
         await self._workloads.release_lease(name, holder)
 
-    async def leave(self) -> None:
-        """Leave those of migrations that act to whichever operator comes next, which need not wait until they expire."""
-        held, self._held = self._held, {}
+    async def leave(self, holder: str = "") -> None:
+        """Leave those of migrations that act to whichever operator comes next, which need not wait until they expire: those
+        of one holder, or all."""
+        held = {name: each for name, each in self._held.items() if holder in ("", each.holder)}
+        self._held = {name: each for name, each in self._held.items() if name not in held}
         await asyncio.gather(*(self._leave(name, each, each.keeper) for name, each in held.items()
                                if each.keeper is not None))
 

@@ -436,6 +436,12 @@ class Reconciler(Generic[M, P]):
             self._leases.drop_all(f"{memory.uid}/{self._identity}")
             await memory.observer.close()
 
+    async def leave(self, name: str) -> None:
+        """Another operator serves it from now on."""
+        if (memory := self._memories.get(name)) is not None:
+            await self._leases.leave(f"{memory.uid}/{self._identity}")
+            await self._forget(name)
+
     async def close(self) -> None:
         """Close what every migration is observed through, and leave its Lease to whichever operator comes next."""
         await self._leases.leave()

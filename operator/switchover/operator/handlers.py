@@ -22,6 +22,7 @@ import kopf
 
 from switchover.api.status import Phase
 from switchover.engine.due import AT_ONCE, MOVING, STANDING, is_moving, share
+from switchover.kubernetes.selectors import selects
 from switchover.operator.metrics import Metrics
 from switchover.operator.settings import EVERYWHERE
 from switchover.operator.turns import Turns
@@ -38,6 +39,7 @@ logger = logging.getLogger(__name__)
 
 Close = Callable[[], Awaitable[None]]
 Reconcile = Callable[[str, Mapping[str, Any] | None], Awaitable[float]]
+Leave = Callable[[str], Awaitable[None]]
 Release = Callable[[str], Awaitable[float | None]]
 SetFinalizer = Callable[[str, str, bool], Awaitable[Mapping[str, Any] | None]]
 IsEnding = Callable[[], Awaitable[bool]]
@@ -79,20 +81,22 @@ class Loops:
     """The loops of all objects of one kind in one namespace.
 
     `reconcile(name, found)` makes one pass over an object as the watch has told of it, None where it must be read, and
-    returns the seconds until the next. `release(name)` is asked instead once the
-    object is being deleted: None lets it go, a number asks again after so many seconds, for as long as it takes. Nothing is
-    held once `is_ending()`: the namespace is being deleted, with all that could be taken back or gone on with. `close()`
-    comes last, when no loop runs any more. `turns` bounds the passes of all loops of the operator.
+    returns the seconds until the next. `release(name)` is asked instead once the object is being deleted: None lets it go,
+    a number asks again after so many seconds, for as long as it takes. Nothing is held once `is_ending()`: the namespace
+    is being deleted, with all that could be taken back or gone on with. `leave(name)` is asked where another operator
+    serves the object from now on. `close()` comes last, when no loop runs any more. `turns` bounds the passes of all loops
+    of the operator.
     """
 
     def __init__(self, kind: str, namespace: str, reconcile: Reconcile, release: Release, set_finalizer: SetFinalizer,
-                 is_ending: IsEnding, close: Close, metrics: Metrics, turns: Turns) -> None:
+                 is_ending: IsEnding, leave: Leave, close: Close, metrics: Metrics, turns: Turns) -> None:
         self._kind = kind
         self._namespace = namespace
         self._reconcile = reconcile
         self._release = release
         self._set_finalizer = set_finalizer
         self._is_ending = is_ending
+        self._leave = leave
         self._close = close
         self._metrics = metrics
         self._turns = turns
@@ -121,6 +125,13 @@ class Loops:
         self._metrics.migrations(self._kind, self._namespace).gone(name)
         if (loop := self._loops.pop(name, None)) is not None and loop.task is not None:
             loop.task.cancel()
+
+    async def leave(self, name: str) -> None:
+        """Another operator serves it, now or ever since: where a loop of ours did, it ends, and what it holds is left."""
+        if (loop := self._loops.get(name)) is not None and loop.task is not None:
+            self.forget(name)
+            await asyncio.gather(loop.task, return_exceptions=True)
+            await self._leave(name)
 
     async def stop(self) -> None:
         """End all loops, as the operator does, and what they have opened. They may begin anew afterwards."""
@@ -160,7 +171,7 @@ class Loops:
         while True:
             loop.due, due = float("inf"), clock()
             delay: float | None
-            async with self._turns.turn(moving=loop.woken_at is not None or is_moving(loop.delay)):
+            async with self._turns.turn(moving=is_moving(loop.delay), touched=loop.woken_at is not None):
                 loop.wake.clear()
                 started = clock()
                 loop.due = started + SILENCE_SECONDS
@@ -285,11 +296,12 @@ class Closed(Exception):
 
 @dataclass(slots=True)
 class Watch:
-    """What is watched: the namespaces, EVERYWHERE alone for all of them. `down` says why nothing is watched just now,
-    `begun` whether anything ever was."""
+    """What is watched: the namespaces, EVERYWHERE alone for all of them, and there the objects whose labels the `selector`
+    matches. `down` says why nothing is watched just now, `begun` whether anything ever was."""
 
     namespaces: Sequence[str]
     turns: Turns = field(default_factory=Turns)
+    selector: Mapping[str, Any] = field(default_factory=dict)
     registry: kopf.OperatorRegistry = field(default_factory=kopf.OperatorRegistry)
     loops: list[LoopsByNamespace] = field(default_factory=list)
     down: str = ""
@@ -305,8 +317,10 @@ def register(watch: Watch, resource: tuple[str, str, str], loops: LoopsByNamespa
         there = loops.of(meta["namespace"])
         if type == "DELETED":
             there.forget(meta["name"])
-        else:
+        elif selects(watch.selector, meta.get("labels") or {}):
             there.noticed(event["object"])
+        else:
+            await there.leave(meta["name"])
 
     @kopf.on.cleanup(registry=watch.registry, id=resource[2])
     async def stop(**_: Any) -> None:

@@ -55,7 +55,7 @@ async def run_operator(settings: Settings) -> None:
     metrics.tell_leads(lambda: leadership.leads)
     metrics.tell_turns(lambda: turns.waiting, lambda: turns.running)
     now = asyncio.get_running_loop().time
-    watch = Watch(settings.watched, turns)
+    watch = Watch(settings.watched, turns, settings.selector)
     login = kopf.login_with_kubeconfig if settings.kubeconfig else kopf.login_with_service_account
     kopf.on.login(registry=watch.registry)(login)
     served: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -77,7 +77,7 @@ async def run_operator(settings: Settings) -> None:
                 metrics.migrations(name, namespace), settings.docs,
                 webhook.of(name, namespace) if webhook is not None else None)
             return Loops(name, namespace, reconciler.reconcile, reconciler.release, migrations.set_finalizer,
-                         migrations.is_ending, reconciler.close, metrics, turns)
+                         migrations.is_ending, reconciler.leave, reconciler.close, metrics, turns)
 
         register(watch, (GROUP, VERSION, plural), LoopsByNamespace(name, loops, metrics))
         served[GROUP, plural] = ("list", "watch")

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from switchover import documents
 from switchover.engine.message import SLACK, read_template
 from switchover.engine.policy import Policy
 
 KINDS = ("KafkaMigration", "ConsumerGroupMigration")
 EVERYWHERE = ""
 """Instead of a namespace's name: all of them."""
+OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
@@ -25,14 +27,16 @@ class Settings:
     """The operator's settings.
 
     `namespace` is that of its own pod; it serves what lives in `watched`, where EVERYWHERE alone is all namespaces, and
-    touches no other. Of the resources it serves those of `kinds`, and watches no others; `identity` names this instance in
-    Leases, `leader_lease` is the one that whoever of several instances acts must hold, empty where there is but one;
-    `kubeconfig` is empty in a pod, where the service account counts. `webhook` is the file that holds a webhook's
-    address, None where there is none, `webhook_template` what it is sent.
+    touches no other; of the objects there those whose labels the `selector` matches. Of the resources it serves those of
+    `kinds`, and watches no others; `identity` names this instance in Leases, `leader_lease` is the one that whoever of
+    several instances acts must hold, empty where there is but one; `kubeconfig` is empty in a pod, where the service
+    account counts. `webhook` is the file that holds a webhook's address, None where there is none, `webhook_template` what
+    it is sent.
     """
 
     namespace: str
     watched: tuple[str, ...]
+    selector: Mapping[str, Any]
     kinds: frozenset[str]
     identity: str
     leader_lease: str
@@ -57,6 +61,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     | POD_NAME     | the name of this instance                          | needed  |
     | LEADER_LEASE | the Lease that one of several instances holds, and acts | none: it acts at once |
     | WATCH        | the namespaces that it serves, separated by commas; * for all | POD_NAMESPACE |
+    | SELECTOR     | a label selector, as JSON: of the migrations there it serves those that match | all |
     | KINDS        | the resources that it serves, separated by commas  | both    |
     | ALLOW_IMAGES | image repositories that a migration may name        | none    |
     | ALLOW_CLAIMS | volume claims that a migration may name            | none    |
@@ -75,6 +80,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     settings = Settings(
         namespace=namespace,
         watched=_watched(environment, namespace),
+        selector=_selector(environment.get("SELECTOR", "").strip()),
         kinds=_kinds(environment.get("KINDS", ",".join(KINDS))),
         identity=f"{namespace}/{_needed(environment, 'POD_NAME')}",
         leader_lease=_leader_lease(environment),
@@ -115,6 +121,20 @@ def _watched(environment: Mapping[str, str], own: str) -> tuple[str, ...]:
     for name in found:
         if re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", name) is None:
             raise BadSettings(f"WATCH has {name[:63]!r}; it must be names of namespaces with commas between, or * alone")
+    return found
+
+
+def _selector(text: str) -> Mapping[str, Any]:
+    try:
+        found = documents.parsed(text) if text else {}
+        is_one = isinstance(found, dict) and found.keys() <= {"matchLabels", "matchExpressions"} and all(
+            isinstance(rule["key"], str) and rule["operator"] in OPERATORS and isinstance(rule.get("values", []), list)
+            for rule in found.get("matchExpressions", ())) and isinstance(found.get("matchLabels", {}), dict)
+    except (ValueError, TypeError, KeyError):
+        is_one = False
+    if not is_one:
+        raise BadSettings(f"SELECTOR is {text[:63]!r}; it must be a label selector in JSON, such as "
+                          '{"matchLabels": {"shard": "a"}}, with the operators ' + ", ".join(OPERATORS))
     return found
 
 

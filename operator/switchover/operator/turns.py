@@ -5,45 +5,99 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-AT_ONCE = 16
-"""Passes that have a turn. What they read is in memory together, and the loop computes for one at a time anyway."""
+AT_ONCE = 32
+"""Passes of one lane that have a turn. What they read is in memory together, and the loop computes for one at a time; but a
+pass waits for most of its time, up to a tenth of a second each until groups are described and swept together."""
+MOST = 48
+"""Passes of one lane that go on, with those that have kept their turn for too long: while there are so many, none begins."""
 TURN_SECONDS = 5.0
 """How long a pass keeps its turn. One that takes longer waits for somebody's answer: it goes on, and others begin."""
-MOST = 64
-"""Passes that go on, with those that have kept their turn for too long: while there are so many, no other begins."""
-IN_A_ROW = 3
-"""So many turns go to migrations in which something moves, then one to those in which nothing does, where both wait: who
-moves waits for no queue, and nobody waits for ever."""
+
+Waiting = deque[asyncio.Future[None]]
 
 
-class Turns:
-    """Turns for the passes of all migrations of an operator. `waited` is told for how many seconds each has waited."""
+class Lane:
+    """Turns for passes of one sort. Whoever waits in the first queue goes before the second."""
 
-    def __init__(self, waited: Callable[[float], None] = lambda _: None, at_once: int = AT_ONCE, most: int = MOST) -> None:
-        self._waited = waited
+    def __init__(self, at_once: int, most: int) -> None:
         self._free = at_once
         self._most = most
-        self._moving: deque[asyncio.Future[None]] = deque()
-        self._standing: deque[asyncio.Future[None]] = deque()
-        self._in_a_row = 0
-        self._given_at = float("inf")
+        self._first: Waiting = deque()
+        self._second: Waiting = deque()
+        self.given_at = float("inf")
         self.running = 0
 
     @property
     def waiting(self) -> int:
+        """How many have no turn."""
+        return sum(not turn.done() for queue in (self._first, self._second) for turn in queue)
+
+    async def take(self, *, first: bool) -> None:
+        """Wait for a turn, to be given back and ended."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        (self._first if first else self._second).append(turn)
+        self._give()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():      # given, and nobody is there to take it
+                self.give_back()
+                self.end()
+            raise
+
+    def give_back(self) -> None:
+        """Another one may begin, unless too many go on."""
+        self._free += 1
+        self._give()
+
+    def end(self) -> None:
+        """One that had a turn goes on no more."""
+        self.running -= 1
+        self._give()
+
+    def _give(self) -> None:
+        while self._free > 0 and self.running < self._most and (turn := self._next()) is not None:
+            self._free -= 1
+            self.running += 1
+            self.given_at = asyncio.get_running_loop().time()
+            turn.set_result(None)
+
+    def _next(self) -> asyncio.Future[None] | None:
+        for queue in (self._first, self._second):
+            while queue:
+                if not (turn := queue.popleft()).done():          # else cancelled
+                    return turn
+        return None
+
+
+class Turns:
+    """Turns for the passes of all migrations of an operator: what moves and what stands have lanes of their own, so that
+    neither waits for the other. `waited` is told for how many seconds each has waited."""
+
+    def __init__(self, waited: Callable[[float], None] = lambda _: None, at_once: int = AT_ONCE, most: int = MOST) -> None:
+        self._waited = waited
+        self._moving, self._standing = Lane(at_once, most), Lane(at_once, most)
+
+    @property
+    def waiting(self) -> int:
         """How many passes are due and have no turn."""
-        return sum(not turn.done() for queue in (self._moving, self._standing) for turn in queue)
+        return self._moving.waiting + self._standing.waiting
+
+    @property
+    def running(self) -> int:
+        """How many passes go on."""
+        return self._moving.running + self._standing.running
 
     def silence(self, now: float) -> float:
         """Seconds for which no turn was given although one is waited for; 0 where none is."""
-        return max(0.0, now - self._given_at) if self.waiting else 0.0
+        return max((now - lane.given_at for lane in (self._moving, self._standing) if lane.waiting), default=0.0)
 
     @asynccontextmanager
-    async def turn(self, *, moving: bool) -> AsyncIterator[None]:
-        """Wait for a turn: first whoever is moving, and nobody for ever."""
+    async def turn(self, *, moving: bool, touched: bool = False) -> AsyncIterator[None]:
+        """Wait for a turn. Whom somebody has just `touched` goes first of all that moves."""
         loop = asyncio.get_running_loop()
-        began = loop.time()
-        await self._take(self._moving if moving else self._standing, loop)
+        began, lane = loop.time(), self._moving if moving or touched else self._standing
+        await lane.take(first=touched)
         self._waited(loop.time() - began)
         given_back = False
 
@@ -51,44 +105,12 @@ class Turns:
             nonlocal given_back
             if not given_back:
                 given_back = True
-                self._free += 1
-                self._give()
+                lane.give_back()
 
         late = loop.call_later(TURN_SECONDS, give_back)
         try:
             yield
         finally:
-            self.running -= 1
             late.cancel()
+            lane.end()
             give_back()
-            self._give()                                  # it may have been one of too many
-
-    async def _take(self, queue: deque[asyncio.Future[None]], loop: asyncio.AbstractEventLoop) -> None:
-        turn: asyncio.Future[None] = loop.create_future()
-        queue.append(turn)
-        self._give()
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():      # given, and nobody is there to take it
-                self.running -= 1
-                self._free += 1
-                self._give()
-            raise
-
-    def _give(self) -> None:
-        while self._free > 0 and self.running < self._most and (turn := self._next()) is not None:
-            self._free -= 1
-            self.running += 1
-            self._given_at = asyncio.get_running_loop().time()
-            turn.set_result(None)
-
-    def _next(self) -> asyncio.Future[None] | None:
-        """Whose turn it is; None: nobody waits."""
-        for queue in (self._moving, self._standing):
-            while queue and queue[0].done():              # cancelled
-                queue.popleft()
-        first = self._moving and (self._in_a_row < IN_A_ROW or not self._standing)
-        self._in_a_row = self._in_a_row + 1 if first else 0
-        queue = self._moving if first else self._standing
-        return queue.popleft() if queue else None
