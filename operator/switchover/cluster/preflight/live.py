@@ -160,5 +160,5 @@ CHECKS = (
     check("Versions", find_wrong_versions, "all brokers speak one protocol version that can be migrated",
           needs=(Need.BROKER_SETTINGS,)),
     check("BrokerIds", find_generated_ids, "every broker was given its id", needs=(Need.EXAMINATION,)),
-    check("Disks", find_bad_disks, "every log directory is online", needs=(Need.EXAMINATION,)),
+    check("Disks", find_bad_disks, "every log directory is online", needs=(Need.EXAMINATION, Need.BROKER_SETTINGS)),
 )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from switchover.cluster.estimate import work_of
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import kubernetes
 from switchover.engine.gate import Verdict, check, fail
@@ -28,4 +29,5 @@ def find_too_short_windows(picture: Picture) -> Iterator[Verdict]:
                    unblocks="make a window of spec.windows longer, or the bake in spec.rollout shorter")
 
 
-CHECKS = (check("WindowsFit", find_too_short_windows, "everything fits into a window"),)
+CHECKS = (check("WindowsFit", find_too_short_windows, "everything fits into a window",
+                needs=(Need.BROKER_SETTINGS,)),)
