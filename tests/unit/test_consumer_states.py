@@ -147,7 +147,7 @@ class Judge:
         self._owned, self._handed, self._left = set[TopicPartition](), set[TopicPartition](), set[TopicPartition]()
         self._reading = self._registering = 0
         self._connected = self._suspended = self._registered = False
-        self._group, self._mode = Group.OUTSIDE, member.mode
+        self._group, self._mode, self._gone = Group.OUTSIDE, member.mode, False
 
     def before(self, event: m.Event) -> None:
         """What an event says that somebody waits for."""
@@ -196,6 +196,7 @@ class Judge:
         self._left -= partitions
 
     def asked(self, request: m.Request) -> None:
+        assert not self._gone or isinstance(request, m.AllowRevoke)
         match request:
             case m.Register(number):
                 self._registering = number
@@ -216,6 +217,7 @@ class Judge:
                     self._left.clear()
             case m.Leave():
                 assert not self._owned
+                self._gone = True
 
     def after(self, event: m.Event) -> None:
         """Nothing is owned that is forgotten, and nothing handed out that is not owned, or that is others' now."""
