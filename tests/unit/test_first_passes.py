@@ -70,6 +70,25 @@ def test_those_that_move_come_before_those_that_stand(phase: str) -> None:
     assert {each["metadata"]["name"] for each in moving} <= set(looked_at[:2 * len(moving)])
 
 
+def test_one_that_somebody_changes_meanwhile_does_not_wait_for_those_before_it() -> None:
+    passes = Passes()
+
+    async def run() -> None:
+        loops = passes.loops()
+        for number in range(MANY):
+            loops.noticed(found(f"idle-{number}", {"phase": "Planned"}))
+        await asyncio.sleep(10.5 * PASS_SECONDS)
+        changed = found(f"idle-{MANY - 1}", {"phase": "Planned"})
+        changed["metadata"]["generation"] = 2
+        loops.noticed(changed)
+        await asyncio.sleep(2 * PASS_SECONDS)
+        for number in range(MANY):
+            loops.forget(f"idle-{number}")
+
+    in_virtual_time(run())
+    assert f"idle-{MANY - 1}" in {name for name, _ in passes.begun}
+
+
 def test_whatever_somebody_has_written_into_the_status_stops_nothing() -> None:
     odd = [found(f"odd-{number}", status) for number, status in enumerate((None, "Running", [], {"phase": ["Running"]}))]
     assert len(order(*odd)) == len(odd)

@@ -99,10 +99,20 @@ async def test_its_topics_are_those_of_the_registrations():
 
 async def test_an_owner_that_changes_begins_another_epoch():
     observer, world, picture = observing()
-    await seen(observer, world, picture)
+    first = value((await seen(observer, world, picture)).facts.samples)[-1].epoch
     world.tree = replace(ALONE, owners={P0: Owner("x-0", 8)})
-    first, second = (each.epoch for each in value((await seen(observer, world, picture)).facts.samples))
-    assert first != second
+    assert value((await seen(observer, world, picture)).facts.samples)[-1].epoch != first
+
+
+async def test_samples_reach_back_once_something_has_begun():
+    observer, world, picture = observing()
+    for _ in range(3):
+        found = await seen(observer, world, picture)
+    assert len(value(found.facts.samples)) == 1, "in Preflight nothing looks back"
+    begun = replace(picture, position=replace(picture.position, step="Baseline"))
+    for _ in range(3):
+        found = await seen(observer, world, begun)
+    assert len(value(found.facts.samples)) == 4
 
 
 async def test_it_is_quiet_only_while_somebody_looked_and_saw_no_old_consumer():

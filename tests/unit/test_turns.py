@@ -9,7 +9,7 @@ from switchover.operator.turns import TURN_SECONDS, Turns
 
 
 async def a_pass(turns, begun, name, seconds, *, moving=False, touched=False):
-    async with turns.turn(moving=moving, touched=touched):
+    async with turns.turn(str(name), moving=moving, touched=touched):
         begun.append((name, asyncio.get_running_loop().time()))
         await asyncio.sleep(seconds)
 
@@ -49,6 +49,23 @@ def test_whom_somebody_has_touched_goes_before_all_that_moves():
         await a_pass(turns, begun, "touched", 1.0, touched=True)
         assert begun[-1] == ("touched", 11.0)
         await asyncio.gather(*queue)
+    in_virtual_time(run())
+
+
+def test_who_waits_already_when_somebody_touches_it_goes_first_too():
+    async def run():
+        begun = []
+        turns = Turns(at_once=1)
+        waiting = [asyncio.create_task(a_pass(turns, begun, number, 1.0)) for number in range(100)]
+        moving = [asyncio.create_task(a_pass(turns, begun, f"moves {number}", 1.0, moving=True)) for number in range(100)]
+        await asyncio.sleep(10.5)
+        turns.touch("90")
+        turns.touch("nobody")
+        turns.touch("1")
+        await asyncio.gather(*waiting, *moving)
+        assert (90, 11.0) in begun
+        assert len(begun) == 200, "and each once"
+        assert (turns.running, turns.waiting) == (0, 0)
     in_virtual_time(run())
 
 

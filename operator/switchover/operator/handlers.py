@@ -119,6 +119,7 @@ class Loops:
             loop.seen, loop.held, loop.deleting = seen, held, loop.deleting or deleting
             loop.woken_at = now if loop.woken_at is None else loop.woken_at
             loop.wake.set()
+            self._turns.touch(uid)
 
     def forget(self, name: str) -> None:
         """The object is gone: its loop ends."""
@@ -171,7 +172,7 @@ class Loops:
         while True:
             loop.due, due = float("inf"), clock()
             delay: float | None
-            async with self._turns.turn(moving=is_moving(loop.delay), touched=loop.woken_at is not None):
+            async with self._turns.turn(loop.uid, moving=is_moving(loop.delay), touched=loop.woken_at is not None):
                 loop.wake.clear()
                 started = clock()
                 loop.due = started + SILENCE_SECONDS

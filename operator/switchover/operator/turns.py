@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 AT_ONCE = 32
 """Passes of one lane that have a turn. What they read is in memory together, and the loop computes for one at a time; but a
@@ -13,7 +13,8 @@ MOST = 48
 TURN_SECONDS = 5.0
 """How long a pass keeps its turn. One that takes longer waits for somebody's answer: it goes on, and others begin."""
 
-Waiting = deque[asyncio.Future[None]]
+Ticket = asyncio.Future["Lane"]
+"""Of who waits: it gets the lane that gives it a turn."""
 
 
 class Lane:
@@ -22,8 +23,8 @@ class Lane:
     def __init__(self, at_once: int, most: int) -> None:
         self._free = at_once
         self._most = most
-        self._first: Waiting = deque()
-        self._second: Waiting = deque()
+        self._first: deque[Ticket] = deque()
+        self._second: deque[Ticket] = deque()
         self.given_at = float("inf")
         self.running = 0
 
@@ -32,18 +33,16 @@ class Lane:
         """How many have no turn."""
         return sum(not turn.done() for queue in (self._first, self._second) for turn in queue)
 
-    async def take(self, *, first: bool) -> None:
-        """Wait for a turn, to be given back and ended."""
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        (self._first if first else self._second).append(turn)
+    def enter(self, ticket: Ticket, *, first: bool) -> None:
+        """Wait here for a turn, which is to be given back and ended."""
+        (self._first if first else self._second).append(ticket)
         self._give()
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():      # given, and nobody is there to take it
-                self.give_back()
-                self.end()
-            raise
+
+    def leave(self, ticket: Ticket) -> None:
+        """Wait here no more."""
+        for queue in (self._first, self._second):
+            with suppress(ValueError):
+                queue.remove(ticket)
 
     def give_back(self) -> None:
         """Another one may begin, unless too many go on."""
@@ -60,9 +59,9 @@ class Lane:
             self._free -= 1
             self.running += 1
             self.given_at = asyncio.get_running_loop().time()
-            turn.set_result(None)
+            turn.set_result(self)
 
-    def _next(self) -> asyncio.Future[None] | None:
+    def _next(self) -> Ticket | None:
         for queue in (self._first, self._second):
             while queue:
                 if not (turn := queue.popleft()).done():          # else cancelled
@@ -77,6 +76,7 @@ class Turns:
     def __init__(self, waited: Callable[[float], None] = lambda _: None, at_once: int = AT_ONCE, most: int = MOST) -> None:
         self._waited = waited
         self._moving, self._standing = Lane(at_once, most), Lane(at_once, most)
+        self._tickets: dict[str, Ticket] = {}
 
     @property
     def waiting(self) -> int:
@@ -92,12 +92,30 @@ class Turns:
         """Seconds for which no turn was given although one is waited for; 0 where none is."""
         return max((now - lane.given_at for lane in (self._moving, self._standing) if lane.waiting), default=0.0)
 
+    def touch(self, uid: str) -> None:
+        """Somebody has touched it: if it waits for its turn, it goes first."""
+        if (ticket := self._tickets.get(uid)) is not None and not ticket.done():
+            for lane in (self._moving, self._standing):
+                lane.leave(ticket)
+            self._moving.enter(ticket, first=True)
+
     @asynccontextmanager
-    async def turn(self, *, moving: bool, touched: bool = False) -> AsyncIterator[None]:
+    async def turn(self, uid: str, *, moving: bool, touched: bool = False) -> AsyncIterator[None]:
         """Wait for a turn. Whom somebody has just `touched` goes first of all that moves."""
         loop = asyncio.get_running_loop()
-        began, lane = loop.time(), self._moving if moving or touched else self._standing
-        await lane.take(first=touched)
+        began, ticket = loop.time(), loop.create_future()
+        self._tickets[uid] = ticket
+        (self._moving if moving or touched else self._standing).enter(ticket, first=touched)
+        try:
+            lane = await ticket
+        except asyncio.CancelledError:
+            if ticket.done() and not ticket.cancelled():      # given, and nobody is there to take it
+                ticket.result().give_back()
+                ticket.result().end()
+            raise
+        finally:
+            if self._tickets.get(uid) is ticket:
+                del self._tickets[uid]
         self._waited(loop.time() - began)
         given_back = False
 
