@@ -17,7 +17,8 @@ BUILD = Path(__file__).parents[2] / "build"
 STATE = BUILD / "sandbox-tests"
 """Of these tests alone: a sandbox that someone runs from this checkout stays untouched."""
 TOGETHER, NODES = BUILD / "sandbox-together", 1
-"""Images are unpacked on every node, which costs more than anything else until the stories begin; long ones have three."""
+"""Images are unpacked on every node, which costs more than anything else until the stories begin; long ones have three.
+On a machine of two cores everything must find room on the one: the stories ask for 1.8 at most."""
 
 
 @pytest.fixture(scope="module")

@@ -115,8 +115,9 @@ class Window:
         """The sweeps that are kept beside one of that time."""
         if self._apart:
             return np.delete(np.arange(self._width), self._let_go())
-        counting: Ints = np.flatnonzero(self._at > at - self._reach)
-        return counting[max(0, len(counting) - self._width + 1):]
+        sweeps = len(self._at)
+        first = next((each for each in range(sweeps) if self._at[each] > at - self._reach), sweeps)
+        return np.arange(max(first, sweeps - self._width + 1), sweeps)
 
     def _let_go(self) -> int:
         """The sweep that makes room: the one that is recent no more where it lies too near to the one before it, else the
