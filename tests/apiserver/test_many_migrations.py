@@ -1,7 +1,8 @@
 """A hundred migrations and one operator, on a real API server and a real broker: each costs what it costs among ten.
 
 Requests are counted, and CPU, which the machine's other work changes less than it changes seconds. Measured with 10 and 100
-(docs/measurements.md#many-migrations-one-operator); the bounds leave room for what is asked once for all.
+(docs/measurements.md#many-migrations-one-operator); the bounds leave room for what is asked once for all. It is
+counted once they stand: what the first looks have found is written for some ten seconds.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ def test_a_hundred_migrations_are_each_as_cheap_as_a_few(kubeconfig: Path, crds:
         async with crowded(broker, MANY) as join:
             await join(MANY)
             return await measured(
-                str(kubeconfig), "operator", Wanted(MANY), str(broker.address), tmp_path, settle=5, window=15)
+                str(kubeconfig), "operator", Wanted(MANY), str(broker.address), tmp_path, settle=15, window=15)
 
     with node(tmp_path / "broker", "4.4") as broker:
         broker.begin()
