@@ -69,6 +69,7 @@ def test_one_kind_alone() -> None:
         ({"SELECTOR": '{"matchExpressions": [{"operator": "Exists"}]}'}, ["SELECTOR is"]),
         ({"SELECTOR": '{"matchExpressions": [{"key": "shard", "operator": "Equals"}]}'}, ["SELECTOR is", "DoesNotExist"]),
         ({"SELECTOR": '{"matchExpressions": 1}'}, ["SELECTOR is"]),
+        ({"SELECTOR": '{"matchLabels": null}'}, ["SELECTOR is"]),
         ({"KINDS": "KafkaMigrations"}, ["KINDS is 'KafkaMigrations'", "KafkaMigration, ConsumerGroupMigration, or both"]),
         ({"KINDS": ""}, ["KINDS is ''"]),
         ({"LEADER_LEASE": "My Lease"}, ["LEADER_LEASE is 'My Lease'", "such as switchover"]),

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from switchover import documents
+from switchover.api.affinity import Selector
 from switchover.engine.message import SLACK, read_template
 from switchover.engine.policy import Policy
 
 KINDS = ("KafkaMigration", "ConsumerGroupMigration")
 EVERYWHERE = ""
 """Instead of a namespace's name: all of them."""
-OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
@@ -127,14 +127,12 @@ def _watched(environment: Mapping[str, str], own: str) -> tuple[str, ...]:
 def _selector(text: str) -> Mapping[str, Any]:
     try:
         found = documents.parsed(text) if text else {}
-        is_one = isinstance(found, dict) and found.keys() <= {"matchLabels", "matchExpressions"} and all(
-            isinstance(rule["key"], str) and rule["operator"] in OPERATORS and isinstance(rule.get("values", []), list)
-            for rule in found.get("matchExpressions", ())) and isinstance(found.get("matchLabels", {}), dict)
-    except (ValueError, TypeError, KeyError):
+        is_one = Selector.model_validate(found).manifest() == found        # the model passes over what it does not know
+    except ValueError:
         is_one = False
     if not is_one:
         raise BadSettings(f"SELECTOR is {text[:63]!r}; it must be a label selector in JSON, such as "
-                          '{"matchLabels": {"shard": "a"}}, with the operators ' + ", ".join(OPERATORS))
+                          '{"matchLabels": {"shard": "a"}}, with the operators In, NotIn, Exists, DoesNotExist')
     return found
 
 
