@@ -1,6 +1,7 @@
 """Which long tests have run on which commit: the ledger's entries, what is left to run, shards of it, and the table.
 
-The ledger is one file of JSON lines for all checkouts of a machine. It only grows.
+The ledger is one file of JSON lines for all checkouts of a machine. It only grows. The last entry of each test is published
+in the repository, so that shards of several machines, or of several days, come together.
 """
 
 import fcntl
@@ -15,9 +16,12 @@ from pathlib import Path
 CHANGES = "+changes"
 """Behind the commit of a tree that holds more than the commit does: what ran there has run on no commit."""
 
-PAPER = ("docs/long-tests.md", "docs/measurements.md", "CHANGELOG.md", "tests/long_seconds.json")
-"""What no long test reads: the ledger's own table and figures, and what is written down beside them. A commit of these alone
-counts as the one before it."""
+PUBLISHED, PAGE = Path("tests", "long_tests.jsonl"), Path("docs", "long-tests.md")
+"""Below the root: the last entry of each long test, and the table of them."""
+
+PAPER = (str(PUBLISHED), str(PAGE), "docs/measurements.md", "CHANGELOG.md")
+"""What no long test reads: what the ledger publishes, and what is written down beside it. A commit of these alone counts as
+the one before it."""
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
@@ -74,10 +78,15 @@ def short(commit: str) -> str:
 def append(ledger: Path, entry: Entry) -> None:
     """One line more, whoever else writes at this moment; once back, nothing that happens to us loses it."""
     ledger.parent.mkdir(parents=True, exist_ok=True)
-    line = json.dumps(asdict(entry)) + "\n"
+    line = lines([entry])
     with ledger.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.write(line)
+
+
+def lines(entries: Iterable[Entry]) -> str:
+    """Entries as they stand in a ledger."""
+    return "".join(json.dumps(asdict(entry)) + "\n" for entry in entries)
 
 
 def read(ledger: Path, size: int | None = None) -> list[Entry]:
@@ -115,22 +124,19 @@ def costs(tests: Iterable[str], known: Mapping[str, float]) -> dict[str, float]:
     return {unit(test): known.get(function(test), UNKNOWN.get(_layer(test), 10.0)) for test in tests}
 
 
-def measured(tests: Iterable[str], entries: Iterable[Entry], before: Mapping[str, float]) -> dict[str, float]:
-    """What the repository is to know: of each function the mean of its tests' last passes, of each story their sum; of what
-    this machine has not seen passing what it knew before."""
-    tests = list(tests)
-    seconds = {entry.test: entry.seconds for entry in entries if entry.result == PASSED}
-    found: dict[str, float] = {}
-    for name in sorted({function(test) for test in tests}):
-        took = [seconds.get(test) for test in tests if function(test) == name]
-        seen = [each for each in took if each is not None]
-        if name.startswith(STORIES) and len(seen) == len(took):
-            found[name] = round(sum(seen), 1)
-        elif seen and not name.startswith(STORIES):
-            found[name] = round(sum(seen) / len(seen), 1)
-        elif name in before:
-            found[name] = before[name]
-    return found
+def measured(entries: Iterable[Entry]) -> dict[str, float]:
+    """The seconds that are known of stories and functions: of each story the sum, of each function the mean, over the last
+    runs of their tests that passed."""
+    took: dict[str, list[float]] = {}
+    for entry in last(entries).values():
+        if entry.result == PASSED:
+            took.setdefault(function(entry.test), []).append(entry.seconds)
+    return {name: sum(each) if name.startswith(STORIES) else sum(each) / len(each) for name, each in took.items()}
+
+
+def last(entries: Iterable[Entry]) -> dict[str, Entry]:
+    """The entry of each test that was made last, on whatever machine."""
+    return {entry.test: entry for entry in sorted(entries, key=lambda entry: entry.at)}
 
 
 # --- shards -----------------------------------------------------------------------------------------------------------
@@ -166,17 +172,17 @@ def left(tests: Sequence[str], entries: Iterable[Entry], commit: str) -> list[st
     passed = _passed(entries, commit)
     again = {unit(test) for test in tests if test not in passed}
     todo = [test for test in tests if unit(test) in again]
-    last = {entry.test: entry.at for entry in entries}
+    at = {test: entry.at for test, entry in last(entries).items()}
     age: dict[str, str] = {}
     for test in todo:
-        age[file_of(test)] = min(last.get(test, ""), age.get(file_of(test), "~"))
+        age[file_of(test)] = min(at.get(test, ""), age.get(file_of(test), "~"))
     return sorted(todo, key=lambda test: age[file_of(test)])
 
 
 def _passed(entries: Iterable[Entry], commit: str) -> set[str]:
     """The tests whose last run on this commit passed."""
-    results = {entry.test: entry.result for entry in entries if entry.commit == commit}
-    return set() if commit.endswith(CHANGES) else {test for test, result in results.items() if result == PASSED}
+    results = last(entry for entry in entries if entry.commit == commit)
+    return set() if commit.endswith(CHANGES) else {test for test, entry in results.items() if entry.result == PASSED}
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
@@ -189,17 +195,17 @@ def table(tests: Iterable[str], entries: Iterable[Entry], commit: str) -> list[t
     the seconds of their last runs."""
     entries = list(entries)
     on_it = _passed(entries, commit)
-    last = {entry.test: entry for entry in entries}
+    ended = last(entries)
     files: dict[str, list[str]] = {}
     for test in tests:
         files.setdefault(file_of(test), []).append(test)
-    rows = [_row(file, files[file], on_it, last) for file in sorted(files)]
-    return [*rows, _row("all", [test for file in files.values() for test in file], on_it, last)]
+    rows = [_row(file, files[file], on_it, ended) for file in sorted(files)]
+    return [*rows, _row("all", [test for file in files.values() for test in file], on_it, ended)]
 
 
-def _row(name: str, tests: Sequence[str], on_it: Set[str], last: Mapping[str, Entry]) -> tuple[str, ...]:
-    results = [last[test].result if test in last else SKIPPED for test in tests]
-    ran = sorted((last[test] for test in tests if test in last), key=lambda entry: entry.at)
+def _row(name: str, tests: Sequence[str], on_it: Set[str], ended: Mapping[str, Entry]) -> tuple[str, ...]:
+    results = [ended[test].result if test in ended else SKIPPED for test in tests]
+    ran = sorted((ended[test] for test in tests if test in ended), key=lambda entry: entry.at)
     when = (short(ran[-1].commit), ran[-1].at[:16].replace("T", " ")) if ran else ("never", "")
     counts = (len(tests), *(results.count(each) for each in (PASSED, FAILED, SKIPPED)), len(on_it.intersection(tests)))
     return (name, *map(str, counts), *when, f"{sum(entry.seconds for entry in ran):.0f}" if ran else "")
@@ -213,12 +219,12 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def markdown(rows: Sequence[Sequence[str]], commit: str) -> str:
     """The table as a page of the documentation."""
-    lines = [HEAD, ("---",) * len(HEAD), *rows]
+    table = [HEAD, ("---",) * len(HEAD), *rows]
     return "\n".join((
         "# Long tests", "",
         "How each long test did when it ran last, out of the ledger of `make test-long`. "
         f"\"On this commit\" is {short(commit)}. Written by `make ledger WRITE=1`.", "",
-        *("| " + " | ".join(line) + " |" for line in lines), ""))
+        *("| " + " | ".join(line) + " |" for line in table), ""))
 
 
 def _layer(test: str) -> str:

@@ -5,10 +5,8 @@ first process writes.
 """
 
 import datetime
-import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,17 +14,12 @@ import pytest
 import ledger
 from ledger import Entry, Unusable
 
-SECONDS = Path("tests", "long_seconds.json")
-"""What is known of the seconds of the long tests, below the root: shards are made of it."""
-
-PAGE = Path("docs", "long-tests.md")
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("long tests")
     group.addoption("--ledger", choices=("run", "show", "write"), help=(
         "run: the long tests that have not passed on this commit, those first that ran longest ago. show: a table of which "
-        f"have run. write: that into {PAGE}, and into {SECONDS} how long they took"))
+        f"have run. write: that into {ledger.PAGE}, and the last entry of each into {ledger.PUBLISHED}"))
     group.addoption("--shard", metavar="3/8", help="with --ledger run: only this one of so many shares of about equal time")
 
 
@@ -59,9 +52,9 @@ class Known:
         told: tuple[str, int] | None = getattr(config, "workerinput", {}).get("ledger")
         self.file = ledger.place(os.environ)
         self.commit, self.size = told or (ledger.tree(self.root), self.file.stat().st_size if self.file.exists() else 0)
-        self.entries = ledger.read(self.file, self.size)
-        seconds = self.root / SECONDS
-        self.seconds: dict[str, float] = json.loads(seconds.read_text()) if seconds.exists() else {}
+        published = ledger.read(self.root / ledger.PUBLISHED)
+        self.entries = [*published, *ledger.read(self.file, self.size)]
+        self.seconds = ledger.measured(published)           # shards are made of it: the same on every machine
 
 
 class Choice:
@@ -162,9 +155,9 @@ class Table:
         for line in ledger.columns(rows):
             writer.line(line)
         if self._write:
-            seconds = ledger.measured(tests, known.entries, known.seconds)
-            (known.root / SECONDS).write_text(json.dumps(seconds, indent=0, sort_keys=True) + "\n")
-            (known.root / PAGE).write_text(ledger.markdown(rows, known.commit))
+            ended = ledger.last(known.entries)
+            (known.root / ledger.PUBLISHED).write_text(ledger.lines(ended[test] for test in sorted(tests) if test in ended))
+            (known.root / ledger.PAGE).write_text(ledger.markdown(rows, known.commit))
         return True
 
 

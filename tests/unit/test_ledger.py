@@ -1,7 +1,6 @@
 """The ledger of long tests: what has run on which commit, what is left, and in which shares."""
 
 import fcntl
-import json
 import subprocess
 import threading
 from pathlib import Path
@@ -138,14 +137,18 @@ def test_every_unit_costs_what_is_known_of_it_or_else_what_its_layer_does() -> N
         "tests/apiserver/test_it.py::test_it": 10.0}
 
 
-def test_what_is_measured_are_passes_of_whole_stories_and_means_of_functions() -> None:
-    ran = [entry(KILLS[0], seconds=2), entry(KILLS[1], seconds=99), entry(KILLS[1], commit=OTHER, seconds=4),
-           entry(KILLS[2], "failed", seconds=1), *(entry(test, seconds=100) for test in STORY[:2])]
-    before = {"tests/sandbox/test_story.py": 700.0, "tests/adapters/test_gone.py::test_it": 5.0}
-    kills = {"tests/simulation/test_kills.py::test_kill": 3.0}
-    assert ledger.measured(TESTS, ran, before) == kills | {"tests/sandbox/test_story.py": 700.0}
-    ran += [entry(STORY[2], seconds=5)]
-    assert ledger.measured(TESTS, ran, before) == kills | {"tests/sandbox/test_story.py": 205.0}
+def test_what_is_measured_are_sums_of_stories_and_means_of_functions_over_what_passed() -> None:
+    ran = [entry(KILLS[0], seconds=2), entry(KILLS[1], seconds=99), entry(KILLS[1], commit=OTHER, seconds=4, day=2),
+           entry(KILLS[2], "failed", seconds=1), *(entry(test, seconds=100) for test in STORY)]
+    assert ledger.measured(ran) == {"tests/simulation/test_kills.py::test_kill": 3.0, "tests/sandbox/test_story.py": 300.0}
+
+
+def test_what_is_known_of_other_machines_counts_by_when_it_ran_not_by_where_it_stands() -> None:
+    here = [entry(KILLS[0], "failed", day=2)]
+    published = [entry(KILLS[0], day=3), entry(KILLS[1], day=1)]
+    assert ledger.left(KILLS, [*published, *here], COMMIT) == [KILLS[2]]
+    assert ledger.left(KILLS, [*here, *published], COMMIT) == [KILLS[2]]
+    assert ledger.last([*published, *here]) == {KILLS[0]: published[0], KILLS[1]: published[1]}
 
 
 def test_shards_are_whole_disjoint_and_about_equal() -> None:
@@ -157,11 +160,10 @@ def test_shards_are_whole_disjoint_and_about_equal() -> None:
     assert ledger.split(dict(reversed(cost.items())), 8) == parts
 
 
-def test_the_seconds_in_the_repository_are_of_files_that_there_are() -> None:
+def test_what_the_repository_knows_is_of_files_that_there_are() -> None:
     root = Path(__file__).parents[2]
-    known = json.loads((root / "tests" / "long_seconds.json").read_text())
-    assert known
-    assert [name for name in known if not (root / ledger.file_of(name)).exists()] == []
+    known = {ledger.file_of(each.test) for each in ledger.read(root / ledger.PUBLISHED)}
+    assert [file for file in sorted(known) if not (root / file).exists()] == []
 
 
 @pytest.mark.parametrize(("words", "shard"), [("1/1", (1, 1)), ("3/8", (3, 8)), ("12/12", (12, 12))])

@@ -1,12 +1,12 @@
 """`pytest --ledger` in a repository of its own."""
 
-import json
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import ledger
+from ledger import Entry
 from unit import inner_pytest
 
 pytestmark = pytest.mark.long           # each begins pytest several times
@@ -120,7 +120,9 @@ def test_a_tree_with_changes_counts_for_no_commit_nor_does_one_that_is_changed_m
 
 
 def test_shards_share_all_long_tests_among_them_by_the_seconds_in_the_repository(project: Project) -> None:
-    (project.root / "tests" / "long_seconds.json").write_text(json.dumps({"tests/sandbox/test_story.py": 60}))
+    known = [Entry(project.commit, test, "passed", 30, "2026-11-01T08:00:00+00:00") for test in (FIRST, SECOND)]
+    (project.root / ledger.PUBLISHED).write_text(ledger.lines(known))
+    (project.root / "tests" / "simulation" / "test_quick.py").write_text(QUICK + "\n")     # another commit than theirs
     project.committed()
     first = project.pytest("--ledger", "run", "--shard", "1/3")
     assert "long tests, shard 1 of 3: 2 to run" in first.stdout
@@ -142,8 +144,20 @@ def test_the_table_is_shown_and_written(project: Project) -> None:
     project.pytest("--ledger", "write")
     page = (project.root / "docs" / "long-tests.md").read_text()
     assert "| tests/sandbox/test_story.py | 2 | 0 | 0 | 2 | 0 | never |" in page
-    assert list(json.loads((project.root / "tests" / "long_seconds.json").read_text())) == [
-        "tests/simulation/test_quick.py::test_each"]
+    published = ledger.read(project.root / ledger.PUBLISHED)
+    assert [(each.test, each.result) for each in published] == [(EACH[0], "passed"), (EACH[1], "failed")]
+
+
+def test_another_machine_goes_on_with_what_was_published(project: Project) -> None:
+    project.pytest("--ledger", "run", "tests/simulation")
+    project.pytest("--ledger", "write")
+    project.committed()
+    (project.cache / "ledger.jsonl").unlink()
+    there = project.pytest("--ledger", "run")
+    assert f"long tests: 2 to run on {project.commit[:10]}, about 25 min" in there.stdout
+    assert project.ran() == [(project.commit, test, "passed") for test in (FIRST, SECOND)]
+    project.pytest("--ledger", "write")
+    assert [each.test for each in ledger.read(project.root / ledger.PUBLISHED)] == [FIRST, SECOND, *EACH]
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
