@@ -65,7 +65,7 @@ lock: $(UV) ## resolve pyproject.toml into requirements/*.txt
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
-.PHONY: lint check coverage crds stories notice sbom test test-long browser shard ledger $(LAYERS)
+.PHONY: lint check coverage crds stories notice sbom test collected test-long browser shard ledger $(LAYERS)
 lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
@@ -110,9 +110,14 @@ apiserver: binaries evaluators venv ## one layer of tests: a real control plane 
 
 # One worker more than cores: it computes in the time that the others wait (tests/conftest.py). What else CI's machine does
 # nobody knows: there an overrun of a budget is told, and is no failure.
-test: lint binaries evaluators images-stories ## every layer, as CI runs it
+test: lint collected binaries evaluators images-stories ## every layer, as CI runs it
 	$(call say,tests)
 	$(BIN)/pytest --numprocesses $$(($$(nproc) + 1)) -m 'not long' $(if $(CI),,--budgets) $(LAYERS:%=tests/%)
+
+# What pytest makes of the tests' source is kept: of a fresh clone each worker would make all of it, when both cores are wanted.
+collected: venv
+	@mkdir -p build
+	@$(BIN)/pytest --collect-only --quiet $(LAYERS:%=tests/%) >build/collected || { tail -n 40 build/collected; false; }
 
 test-long: shard lint browser binaries evaluators images-pipeline images-zkcc images-worlds ## the tests marked long that have not passed on this commit; SHARD=3/8: a share
 	$(call say,long tests)
