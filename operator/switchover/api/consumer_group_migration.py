@@ -22,6 +22,29 @@ from switchover.api.status import Count, MigrationStatus, Name
 from switchover.api.template_patch import LONGEST, is_patch
 
 
+class ConsumerGroupMigrationStep(StrEnum):
+    """The steps of all plans that there are for a group."""
+
+    PREFLIGHT = "Preflight"
+    BASELINE = "Baseline"
+    BRIDGE_CANARY = "BridgeCanary"
+    BRIDGE = "Bridge"
+    BOUNCE_ONE_CANARY = "BounceOneCanary"
+    BOUNCE_ONE = "BounceOne"
+    BOUNCE_TWO = "BounceTwo"
+    CANARY = "Canary"
+    ROLLOUT = "Rollout"
+    STOP = "Stop"
+    START = "Start"
+    REPLACE_WITH_MIGRATION_ENABLED = "ReplaceWithMigrationEnabled"
+    TOGGLE = "Toggle"
+    REPLACE_WITH_KAFKA_CONSUMERS = "ReplaceWithKafkaConsumers"
+    REPLACE_WITH_OLD_CONSUMERS = "ReplaceWithOldConsumers"
+    SETTLE = "Settle"
+    AUDIT = "Audit"
+    HAND_OVER = "HandOver"
+
+
 class WorkloadKind(StrEnum):
     """Kinds of workload whose pods can be members."""
 

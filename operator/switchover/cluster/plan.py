@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from switchover.api.kafka_migration import KafkaMigrationStep as Name
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import estimate, goals, modes, nodes, preflight, rollback, step
 from switchover.cluster.gates import (
@@ -163,10 +164,10 @@ GIVEN_BACK: Leg[Picture] = Leg(
 # --- The table ----------------------------------------------------------------------------------------------------------
 
 PLAN: Plan[Picture] = Plan((
-    Step("Preflight", rests_on=RECORD, forward=Leg(done=preflight.GATES), back=Leg(one_way=True, needs=ON_ZOOKEEPER)),
-    Step("Rehearse", rests_on=RECORD,
+    Step(Name.PREFLIGHT, rests_on=RECORD, forward=Leg(done=preflight.GATES), back=Leg(one_way=True, needs=ON_ZOOKEEPER)),
+    Step(Name.REHEARSE, rests_on=RECORD,
          forward=Leg(goal=replica_job.rehearse, done=(REHEARSED,)), back=Leg(one_way=True)),
-    Step("UpgradeBrokers", rests_on=RECORD, estimate=estimate.upgrade, expected=step.UPGRADING,
+    Step(Name.UPGRADE_BROKERS, rests_on=RECORD, estimate=estimate.upgrade, expected=step.UPGRADING,
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_IDENTIFIED),
              assigns=nodes.assign_brokers,
@@ -175,7 +176,7 @@ PLAN: Plan[Picture] = Plan((
              keep=goals.keep_on_delete,
              rollouts=(TO_PINNED,)),
          back=GIVEN_BACK),
-    Step("RaiseProtocolVersion", rests_on=RECORD, estimate=estimate.raise_version, expected=step.RAISING,
+    Step(Name.RAISE_PROTOCOL_VERSION, rests_on=RECORD, estimate=estimate.raise_version, expected=step.RAISING,
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_ON_RECORD),
              assigns=nodes.assign_missing_brokers,
@@ -184,7 +185,7 @@ PLAN: Plan[Picture] = Plan((
              keep=goals.keep_on_delete,
              rollouts=(TO_RAISED,)),
          back=GIVEN_BACK),
-    Step("ProvisionControllers", rests_on=RECORD, estimate=estimate.provision, expected=step.RAISING,
+    Step(Name.PROVISION_CONTROLLERS, rests_on=RECORD, estimate=estimate.provision, expected=step.RAISING,
          forward=Leg(
              enter=(WITHIN_WINDOW,),
              assigns=nodes.assign_controllers,
@@ -195,7 +196,7 @@ PLAN: Plan[Picture] = Plan((
          back=Leg(
              goal=rollback.remove_controllers, needs=(*ON_ZOOKEEPER, Need.PARTITION_EPOCH), rollouts=(STOPPED,),
              done=(to_zookeeper.CONTROLLERS_GONE,), one_way=True, critical=rollback.is_critical)),
-    Step("EnableMigration", rests_on=RECORD, estimate=estimate.enable, expected=step.BECOMING_READY,
+    Step(Name.ENABLE_MIGRATION, rests_on=RECORD, estimate=estimate.enable, expected=step.BECOMING_READY,
          forward=Leg(
              enter=(WITHIN_WINDOW,), watch=BROKER_WATCH, goal=goals.take_templates_over,
              keep=goals.keep_on_delete, rollouts=(TO_MIGRATION_BUT_LAST,)),
@@ -206,7 +207,7 @@ PLAN: Plan[Picture] = Plan((
              rollouts=(STARTED_AGAIN, STOPPED, BACK_TO_ZOOKEEPER),
              done=(workloads.NO_POD_WOULD_RESTART,),
              one_way=True, critical=rollback.is_critical)),
-    Step("CopyMetadata", rests_on=RECORD, estimate=estimate.copy, one_piece=True, expected=step.COPYING,
+    Step(Name.COPY_METADATA, rests_on=RECORD, estimate=estimate.copy, one_piece=True, expected=step.COPYING,
          forward=Leg(
              enter=(WITHIN_WINDOW, disks.TOPIC_IDS_ON_DISK, REHEARSED_AGAIN), ahead=replica_job.rehearse_again,
              watch=(*TAKEN_OVER, dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM),
@@ -217,7 +218,7 @@ PLAN: Plan[Picture] = Plan((
          back=Leg(watch=WRITES, rescue_from=(*DRIVER, to_zookeeper.WRITTEN_BACK), rescue=HANDED_ON,
                   keep=goals.keep_dual_write, needs=LAST_ON_ZOOKEEPER,
                   done=(to_zookeeper.WRITTEN_BACK,))),
-    Step("DualWrite", rests_on=RECORD, expected=step.WRITING,
+    Step(Name.DUAL_WRITE, rests_on=RECORD, expected=step.WRITING,
          forward=Leg(
              watch=(*TAKEN_OVER, *WRITES, dual_write.DUAL_WRITE_BEGINS), rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON,
              keep=goals.keep_dual_write,
@@ -225,7 +226,7 @@ PLAN: Plan[Picture] = Plan((
          back=Leg(
              watch=(workloads.TEMPLATE_IS_OURS,), keep=goals.keep_on_delete, done=(disks.DISKS_ALLOW_ROLLBACK,),
              needs=STILL_COMPARED)),
-    Step("MoveBrokers", rests_on=RECORD, estimate=estimate.move, expected=step.MOVING,
+    Step(Name.MOVE_BROKERS, rests_on=RECORD, estimate=estimate.move, expected=step.MOVING,
          forward=Leg(
              enter=(WITHIN_WINDOW, zookeeper_groups.NO_ZOOKEEPER_GROUPS, *WRITES), ahead=goals.put_dual_write_right,
              watch=(zookeeper_groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *WRITES),
@@ -234,7 +235,7 @@ PLAN: Plan[Picture] = Plan((
              done=(registration.ALL_KRAFT,)),
          back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *WRITES), rescue_from=DRIVER, rescue=HANDED_ON,
                   keep=goals.keep_dual_write, rollouts=(BACK_TO_MIGRATION,))),
-    Step("Soak", rests_on=RECORD, estimate=estimate.soak, expected=step.MOVED,
+    Step(Name.SOAK, rests_on=RECORD, estimate=estimate.soak, expected=step.MOVED,
          forward=Leg(
              enter=WRITES, ahead=goals.put_dual_write_right,
              watch=(dual_write.DUAL_WRITE_ALIVE, *WRITES, workloads.TEMPLATE_IS_OURS, *KEPT),
@@ -243,7 +244,7 @@ PLAN: Plan[Picture] = Plan((
              rollouts=(FAILED_OVER,),
              done=(ending.SOAKED, dual_write.DUAL_WRITE, PARITY, registration.ALL_KRAFT, registration.NOBODY_FENCED)),
          back=Leg(needs=STILL_COMPARED)),
-    Step("Finalize", back=None, hold=True, irreversible=True, rests_on=RECORD, begun=check_finalize_begun,
+    Step(Name.FINALIZE, back=None, hold=True, irreversible=True, rests_on=RECORD, begun=check_finalize_begun,
          expected=step.FINALIZING,
          unbegun=nodes.assign_controllers, estimate=estimate.finalize, one_piece=True,
          forward=Leg(
@@ -255,14 +256,14 @@ PLAN: Plan[Picture] = Plan((
              keep=goals.keep_on_delete,
              rollouts=(CONTROLLERS_TO_KRAFT,),
              done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),
-    Step("HandOver", back=None, hold=True, unless=workloads.GIT_HAS_THE_TEMPLATE, rests_on=RECORD,
+    Step(Name.HAND_OVER, back=None, hold=True, unless=workloads.GIT_HAS_THE_TEMPLATE, rests_on=RECORD,
          expected=step.HANDED_OVER,
          begun=check_hand_over_begun, estimate=estimate.hand_over,
          forward=Leg(
              enter=(workloads.ORIGINALS_KEPT, workloads.ONLY_OURS_WOULD_RESTART), ahead=goals.hold_outdated,
              keep=goals.hold_outdated, goal=goals.hand_over, rollouts=(TO_OWN_KRAFT, STARTED_ANEW),
              done=(workloads.NO_POD_WOULD_RESTART,))),
-    Step("ReleaseZooKeeper", back=None, rests_on=RECORD, estimate=estimate.release, expected=step.HANDED_OVER,
+    Step(Name.RELEASE_ZOOKEEPER, back=None, rests_on=RECORD, estimate=estimate.release, expected=step.HANDED_OVER,
          forward=Leg(
              watch=(ending.RETAINED, ending.ZOOKEEPER_UNUSED, ending.BACK_WITHOUT_ZOOKEEPER),
              void=(ending.ZOOKEEPER_STOPPED,),

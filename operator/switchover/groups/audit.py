@@ -10,8 +10,6 @@ from switchover.job_message import Job
 from switchover.kubernetes import launch, names
 from switchover.outside.observed import Known
 
-STEP = "Audit"
-
 
 def job_name(migration: str, uid: str, attempt: int) -> str:
     """Of one attempt; at most 63 characters, which a label of its pods may have."""

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.api.status import Direction
 from switchover.engine.gate import Verdict, wait
 from switchover.engine.intent import ABANDON, LET_GO
@@ -10,8 +11,7 @@ from switchover.engine.plan import Intent
 from switchover.groups.picture import Picture
 from switchover.reasons.walk import BEING_DELETED, HELD_UNTIL_THE_END
 
-UNTOUCHED = ("", "Preflight")
-LAST = "HandOver"
+UNTOUCHED = ("", Name.PREFLIGHT)
 
 
 def may_go(migration: ConsumerGroupMigration) -> bool:
@@ -22,14 +22,14 @@ def may_go(migration: ConsumerGroupMigration) -> bool:
 
 def while_deleted(intent: Intent, picture: Picture) -> Intent:
     """The intent of an object that is being deleted."""
-    if picture.position.step == LAST:
+    if picture.position.step == Name.HAND_OVER:
         return replace(intent, direction=Direction.FORWARD, paused=False)
     return replace(intent, direction=Direction.BACKWARD, paused=False)
 
 
 def check_deletion(picture: Picture) -> Verdict:
     """Why an object that is being deleted is still there, and what ends that."""
-    if picture.position.step == LAST:
+    if picture.position.step == Name.HAND_OVER:
         return wait(HELD_UNTIL_THE_END, "it is being deleted: what it made is removed first", subject=picture.name,
                     unblocks=f"the workloads are handed over; {LET_GO}")
     return wait(BEING_DELETED, "it is being deleted: all that it changed is taken back first", subject=picture.name,

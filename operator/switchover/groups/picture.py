@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, Workload
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.coordination.world import World
 from switchover.engine.policy import NOTHING_MORE, Policy
 from switchover.engine.position import Position
@@ -31,7 +32,8 @@ from switchover.lag.watch import Assessment
 from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
 
 ORIGINAL, INTERMEDIATE, TARGET = "Original", "Intermediate", "Target"
-TO_THE_BRIDGE = ("BridgeCanary", "Bridge", "BounceOneCanary", "BounceOne", "ReplaceWithMigrationEnabled")
+TO_THE_BRIDGE = frozenset({
+    Name.BRIDGE_CANARY, Name.BRIDGE, Name.BOUNCE_ONE_CANARY, Name.BOUNCE_ONE, Name.REPLACE_WITH_MIGRATION_ENABLED})
 """The steps in which a bridge is what slots go to; in those that follow it is what they come from."""
 
 

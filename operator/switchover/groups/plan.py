@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, CoordinationMigration
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.engine.plan import Leg, Plan, Step
 from switchover.groups import audit, goals, preflight, rollouts, slots
 from switchover.groups.coordination import plan as coordination
@@ -39,22 +40,22 @@ CURE = rollouts.restart_one(after=(PODS_ARE_MEMBERS,))
 """One pod restarted: its joining makes a coordinator assign again that has forgotten to
 (docs/facts/groups.md#upgrade-alone-from-43-on)."""
 
-PREFLIGHT: Step[Picture] = Step("Preflight", forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
+PREFLIGHT: Step[Picture] = Step(Name.PREFLIGHT, forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
 BASELINE: Step[Picture] = Step(
-    "Baseline",
+    Name.BASELINE,
     forward=Leg(
         enter=(WITHIN_WINDOW, MOVABLE), assigns=slots.assign_slots, goal=goals.claim,
         done=(CLAIMED, AUTOSCALERS_PAUSED, *HEALTHY)),
     back=Leg(
         watch=(COVERAGE_KEPT,), rescue_from=(COVERAGE_KEPT,), rescue=CURE, goal=goals.release, done=(RELEASED,)))
 SETTLE: Step[Picture] = Step(
-    "Settle", back=Leg(),
+    Name.SETTLE, back=Leg(),
     forward=Leg(watch=(OURS, ONE_COORDINATOR, GOES_ON, COVERAGE_KEPT), done=(SOAKED, ALL_MOVED, *HEALTHY)))
 AUDIT: Step[Picture] = Step(
-    audit.STEP, back=Leg(),
+    Name.AUDIT, back=Leg(),
     forward=Leg(watch=(OURS, GOES_ON, COVERAGE_KEPT), goal=audit.job, done=(AUDIT_CLEAN,)))
 HAND_OVER: Step[Picture] = Step(
-    "HandOver", back=None, irreversible=True, begun=goals.check_release_begun,
+    Name.HAND_OVER, back=None, irreversible=True, begun=goals.check_release_begun,
     forward=Leg(ahead=goals.kept, goal=goals.release, done=(RELEASED,)))
 
 
@@ -75,8 +76,8 @@ def _first(spec: _Shape) -> tuple[Step[Picture], ...]:
     enter: Gates = (
         WITHIN_WINDOW, CAPACITY, OFFSETS_REPLICATED, CONVERGED, *(() if spec.bridged else (PLAIN_ASSIGNMENTS, READY)))
     there = INTERMEDIATE if spec.bridged else TARGET
-    names = ("BridgeCanary", "Bridge") if spec.bridged and spec.protocol else (
-        ("BounceOneCanary", "BounceOne") if spec.bridged else ("Canary", "Rollout"))
+    names = (Name.BRIDGE_CANARY, Name.BRIDGE) if spec.bridged and spec.protocol else (
+        (Name.BOUNCE_ONE_CANARY, Name.BOUNCE_ONE) if spec.bridged else (Name.CANARY, Name.ROLLOUT))
     return (
         Step(names[0],
              forward=Leg(enter=enter, watch=WATCH, goal=goals.template(there), rollouts=(to(there, canary=True),)),
@@ -94,20 +95,20 @@ def _second(spec: _Shape) -> tuple[Step[Picture], ...]:
         forward: Leg[Picture] = Leg(
             enter=(*enter, OFFERED), watch=WATCH, goal=goals.template(TARGET), done=(SELECTED,),
             rollouts=(to(TARGET, before=(PROBE_EXPIRED, *BEFORE)),))
-        return (Step("BounceTwo", forward=forward, back=back),)
+        return (Step(Name.BOUNCE_TWO, forward=forward, back=back),)
     return (
-        Step("Canary", back=back,
+        Step(Name.CANARY, back=back,
              forward=Leg(enter=enter, watch=WATCH, goal=goals.template(TARGET), rollouts=(to(TARGET, canary=True),))),
-        Step("Rollout", back=Leg(),
+        Step(Name.ROLLOUT, back=Leg(),
              forward=Leg(watch=WATCH, goal=goals.template(TARGET), rollouts=(to(TARGET, after_canary=True),))),
     )
 
 
 OFFLINE: tuple[Step[Picture], ...] = (
-    Step("Stop",
+    Step(Name.STOP,
          forward=Leg(enter=(WITHIN_WINDOW,), goal=goals.stopped, done=(EMPTY,)),
          back=Leg(goal=goals.started, done=RECOVERED)),
-    Step("Start",
+    Step(Name.START,
          forward=Leg(assigns=slots.assign_all(TARGET), watch=(NEW_PODS_JOIN,), goal=goals.started_as_target,
                      done=(ALL_MOVED, *RECOVERED)),
          back=Leg(assigns=slots.assign_all(ORIGINAL), goal=goals.stopped_as_original, done=(EMPTY,))),

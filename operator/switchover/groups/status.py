@@ -9,6 +9,7 @@ from switchover.api.consumer_group_migration import (
     Slot,
     SlotMode,
 )
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.api.status import Direction
 from switchover.engine import record
 from switchover.engine.approvals import accepted, on_whose_word, plan_to_approve
@@ -25,7 +26,6 @@ from switchover.groups.slots import moves_left
 from switchover.kafka.group import MemberProtocol
 from switchover.outside.observed import Known
 
-LAST = "HandOver"
 BACK_SECONDS = 30.0
 """Assumed of one pod on the way back, before one was measured."""
 
@@ -42,9 +42,9 @@ def next_status(migration: ConsumerGroupMigration, picture: Picture, decision: D
     at, before, plan = decision.position, picture.position, plan_of(picture.spec)
     steps = plan.names
     hashed = plan_to_approve(migration, at, steps)
-    begun = at.step == LAST and (at.opened is not None or at.finished)
+    begun = at.step == Name.HAND_OVER and (at.opened is not None or at.finished)
     believed = not record.is_contradicted(decision)
-    lost = LAST if begun and believed else ""
+    lost = Name.HAND_OVER if begun and believed else ""
     approvals = accepted(migration, before, hashed, steps, picture.now)
     done = record.has_succeeded(
         decision, migration.status, proven=at.direction is Direction.FORWARD and at.finished)

@@ -5,6 +5,7 @@ group follows Kafka (rule R7 of docs/facts/coordination.md#the-rules), and a Kaf
 (R11 there).
 """
 
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.api.consumer_group_migration import WorkloadKind
 from switchover.api.status import Direction
 from switchover.coordination.mode import Mode
@@ -16,9 +17,8 @@ from switchover.groups.picture import INTERMEDIATE, ORIGINAL, Picture
 from switchover.groups.workloads import deployment
 from switchover.outside.observed import Known
 
-BASELINE, TOGGLE = "Baseline", "Toggle"
-FIRST = "ReplaceWithMigrationEnabled"
-LAST = ("ReplaceWithKafkaConsumers", "ReplaceWithOldConsumers", "Settle", "Audit")
+AFTER_THE_TOGGLE = frozenset({
+    Name.REPLACE_WITH_KAFKA_CONSUMERS, Name.REPLACE_WITH_OLD_CONSUMERS, Name.SETTLE, Name.AUDIT})
 
 
 def wanted(picture: Picture) -> Mode | None:
@@ -30,11 +30,12 @@ def wanted(picture: Picture) -> Mode | None:
     assert migration is not None
     before, after = (Mode.ZOOKEEPER, Mode.KAFKA) if migration.to == "Kafka" else (Mode.KAFKA, Mode.ZOOKEEPER)
     forward, begun = at.direction is Direction.FORWARD, at.opened is not None
-    if at.step in LAST:
+    if at.step in AFTER_THE_TOGGLE:
         return after
-    if at.step == TOGGLE and (begun or forward):
+    if at.step == Name.TOGGLE and (begun or forward):
         return after if begun and forward else before
-    return before if at.step == FIRST or (at.step == BASELINE and begun and forward) else None
+    reached = at.step == Name.REPLACE_WITH_MIGRATION_ENABLED or (at.step == Name.BASELINE and begun and forward)
+    return before if reached else None
 
 
 def is_kept(picture: Picture, members: Members) -> bool:

@@ -6,6 +6,7 @@ ZooKeeper the same backwards: the way back of the one is the way there of the ot
 
 from collections.abc import Mapping
 
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.api.consumer_group_migration import CoordinationMigration
 from switchover.coordination.mode import Mode
 from switchover.engine.effects import Effect
@@ -90,36 +91,36 @@ def claimed(picture: Picture) -> tuple[Effect, ...]:
 
 
 BASELINE: Step[Picture] = Step(
-    "Baseline", back=Leg(goal=goals.release, done=(RELEASED,)),
+    Name.BASELINE, back=Leg(goal=goals.release, done=(RELEASED,)),
     forward=Leg(
         enter=(WITHIN_WINDOW, MOVABLE), assigns=slots.assign_slots, goal=claimed,
         done=(CLAIMED, AUTOSCALERS_PAUSED, MODE_KEPT, *HEALTHY)))
 SETTLE: Step[Picture] = Step(
-    "Settle", back=Leg(),
+    Name.SETTLE, back=Leg(),
     forward=Leg(watch=(*GUARDED, GOES_ON, COVERAGE_KEPT), keep=mode.kept, ahead=mode.kept,
                 done=(SOAKED, ALL_MOVED, *HEALTHY)))
 AUDIT: Step[Picture] = Step(
-    audit.STEP, back=Leg(),
+    Name.AUDIT, back=Leg(),
     forward=Leg(watch=(*GUARDED, GOES_ON, COVERAGE_KEPT), keep=mode.kept, ahead=mode.kept, goal=audit.job,
                 done=(AUDIT_CLEAN,)))
 HAND_OVER: Step[Picture] = Step(
-    "HandOver", back=None, irreversible=True, begun=goals.check_release_begun,
+    Name.HAND_OVER, back=None, irreversible=True, begun=goals.check_release_begun,
     forward=Leg(goal=goals.release, done=(RELEASED,)))
-PREFLIGHT: Step[Picture] = Step("Preflight", forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
+PREFLIGHT: Step[Picture] = Step(Name.PREFLIGHT, forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
 
 
 def plan_of(migration: CoordinationMigration, *, audited: bool = False) -> Plan[Picture]:
     """The steps that a spec asks for; with the audit's where they are to be `audited`."""
     end = (SETTLE, AUDIT, HAND_OVER) if audited else (SETTLE, HAND_OVER)
     there, back = (Mode.KAFKA, Mode.ZOOKEEPER) if migration.to == "Kafka" else (Mode.ZOOKEEPER, Mode.KAFKA)
-    toggle = Step("Toggle", forward=_toggled(there, back=False), back=_toggled(back, back=True))
+    toggle = Step(Name.TOGGLE, forward=_toggled(there, back=False), back=_toggled(back, back=True))
     if migration.replace == "Nothing":
         return Plan((PREFLIGHT, BASELINE, toggle, *end))
     first, between, last = consumers(migration)
-    onward = "ReplaceWithKafkaConsumers" if last is Consumer.KAFKA else "ReplaceWithOldConsumers"
+    onward = Name.REPLACE_WITH_KAFKA_CONSUMERS if last is Consumer.KAFKA else Name.REPLACE_WITH_OLD_CONSUMERS
     return Plan((
         PREFLIGHT, BASELINE,
-        Step("ReplaceWithMigrationEnabled", forward=_replaced(INTERMEDIATE, between),
+        Step(Name.REPLACE_WITH_MIGRATION_ENABLED, forward=_replaced(INTERMEDIATE, between),
              back=_put_back(ORIGINAL, first)),
         toggle,
         Step(onward, forward=_replaced(TARGET, last),

@@ -1,5 +1,6 @@
 """The ends of plans: the soak, and a group without members."""
 
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.engine.gate import Gate, Verdict, passed, wait
 from switchover.groups.gates.read import fleet_of, group_of, samples
 from switchover.groups.picture import Picture
@@ -10,7 +11,7 @@ from switchover.reasons.members import GROUP_NOT_EMPTY, PODS_ENDING
 
 def check_soaked(picture: Picture) -> Verdict:
     """The group has been watched for spec.soakSeconds with every member moved."""
-    since = picture.entered.get("Settle", picture.now)
+    since = picture.entered.get(Name.SETTLE, picture.now)
     soaked, wanted = picture.now - since, float(picture.spec.soak_seconds)
     if soaked < wanted:
         return wait(SOAKING, "the group is watched before rollback is given up", subject=picture.spec.group,

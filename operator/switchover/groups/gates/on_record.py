@@ -4,11 +4,11 @@ What lasts of a step is on the workloads: the claim, what is kept of them and th
 ZooKeeper. Steps that move pods look at these themselves, in every pass (`gates/workloads.py`).
 """
 
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.api.consumer_group_migration import Workload, WorkloadKind
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
 from switchover.coordination.mode import Mode
-from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.gate import Gate, Verdict, fail, passed
 from switchover.engine.record import RECORD
 from switchover.groups.coordination import membership as coordinated
@@ -22,9 +22,6 @@ from switchover.kubernetes.members import MemberWorkload
 from switchover.outside.observed import Known
 from switchover.reasons.walk import RECORD_CONTRADICTED
 
-FIRST, LAST = "Baseline", "HandOver"
-STARTS = "Start"
-"""It only gives pods back: a claim that was lost while there were none must not keep them away."""
 PUT_BACK = "put back the step that was on record (status.history has the moves), or what was changed"
 
 
@@ -38,13 +35,13 @@ def check_record_holds(picture: Picture) -> Verdict:
     """The step on record is where the workloads are."""
     at, fleet = picture.position, fleet_of(picture)
     if isinstance(fleet, Verdict):
-        return fleet if at.step == LAST else passed("not read: nothing is done without it")
+        return fleet if at.step == Name.HAND_OVER else passed("not read: nothing is done without it")
     for workload in picture.spec.workloads:
         source = picture.source(workload.name)
         found = _find(picture, workload, source.value) if isinstance(source, Known) else None
         if found is not None:
             return found
-    if at.step != LAST or picture.spec.coordination is None or at.finished:
+    if at.step != Name.HAND_OVER or picture.spec.coordination is None or at.finished:
         return passed("the workloads say so too")
     members, after = members_of(picture), Mode.KAFKA if picture.spec.coordination.to == "Kafka" else Mode.ZOOKEEPER
     if isinstance(members, Verdict):
@@ -59,13 +56,13 @@ def _find(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdi
     if ours and _is_of_an_older_operator(picture, workload):
         return _contradicted(picture, workload, "was kept by an older operator, which moves its pods through a Deployment"
                              f" {workload.name}-switchover", "let the version that began it end it or roll it back")
-    if at.step == PREFLIGHT:
+    if at.step == Name.PREFLIGHT:
         return _contradicted(picture, workload, "is claimed by this migration") if ours else None
-    if at.step == LAST:
+    if at.step == Name.HAND_OVER:
         return _find_at_the_end(picture, workload, ours=ours)
-    if at.step == FIRST:
+    if at.step == Name.BASELINE:
         return _find_left(picture, workload, (TARGET, INTERMEDIATE)) if ours and at.direction is Direction.BACKWARD else None
-    if at.direction is Direction.BACKWARD or at.step == STARTS:
+    if at.direction is Direction.BACKWARD or at.step == Name.START:     # a lost claim must not keep pods away
         return not_claimed(picture, source) if source.claimed_by and not ours else None
     if not ours:
         return not_claimed(picture, source)
