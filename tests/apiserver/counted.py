@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+from kazoo.client import KazooClient
 
 import apiserver.as_shipped  # noqa: F401
 from switchover.kafka.client import connection
@@ -27,8 +28,8 @@ RECENT = 5000
 
 
 def count() -> None:
-    """Count requests to the API server, whoever sends them, and to Kafka, connections to Kafka, and passes."""
-    request, exchange = aiohttp.ClientSession._request, connection.Connection.exchange
+    """Count requests to the API server, whoever sends them, to Kafka and ZooKeeper, connections to Kafka, and passes."""
+    request, exchange, call = aiohttp.ClientSession._request, connection.Connection.exchange, KazooClient._call
     opened = connection.asyncio.open_connection
 
     async def counted_request(self: Any, method: str, url: Any, **options: Any) -> Any:
@@ -41,6 +42,10 @@ def count() -> None:
     async def counted_exchange(self: Any, message: Any) -> bytes:
         counts["kafka"] += 1
         return await exchange(self, message)
+
+    def counted_call(self: Any, message: Any, answer: Any) -> Any:
+        counts["zookeeper"] += 1
+        return call(self, message, answer)
 
     async def counted_connection(*arguments: Any, **options: Any) -> Any:
         counts["connections"] += 1
@@ -60,6 +65,7 @@ def count() -> None:
     Loops._pass = counted_pass  # type: ignore[method-assign]
     aiohttp.ClientSession._request = counted_request  # type: ignore[method-assign]
     connection.Connection.exchange = counted_exchange  # type: ignore[method-assign]
+    KazooClient._call = counted_call
     connection.asyncio.open_connection = counted_connection
 
 

@@ -1,16 +1,17 @@
-"""What many ConsumerGroupMigrations cost one operator, on a real API server and a real broker of Kafka 4.4.
+"""What many migrations cost one operator, on a real API server, with real brokers and ZooKeeper.
 
     PYTHONPATH=operator:tests:sandbox .venv/bin/python -m apiserver.measure_scale 1 10 100
-    … 300 1000 100:moving 1000:ended 100:planned:10000
+    … 300 1000 100:moving 1000:ended 100:planned:10000 10:clusters
     TREES=/path/of/another/checkout/operator,operator WINDOW=60 … 30
 
-For each argument (NUMBER:KIND:FOREIGN, KIND planned, moving or ended) and each tree: so many migrations, each of a
-Deployment of two pods and of a classic group of two members on a topic of 12 partitions, beside FOREIGN pods of others; the
-operator as a process of its own; SETTLE seconds until it stands, WINDOW seconds in which it is counted, then a change of
-DECISIONS specs, timed until the status speaks of it, and its restart after SIGKILL. Those that move have a status that says
-so, and stand in Baseline, which waits for pods with a pass a second: pods stay Pending, since there is no node. Those that
-have ended have a status as well. SWITCHOVER_APISERVER_KUBECONFIG names an API server; without one the tests' own is
-started.
+For each argument (NUMBER:KIND:FOREIGN, KIND planned, moving, ended or clusters) and each tree: so many migrations beside
+FOREIGN pods of others. ConsumerGroupMigrations are each of a Deployment of two pods and of a classic group of two members on
+a topic of 12 partitions of Kafka 4.4; `clusters` are KafkaMigrations that are Planned, each of a StatefulSet of one pod, all
+of one Kafka 3.9 and its ZooKeeper. The operator is a process of its own: SETTLE seconds until it stands, WINDOW seconds in
+which it is counted, then a change of DECISIONS specs, timed until the status speaks of it, and its restart after SIGKILL.
+Those that move have a status that says so, and stand in Baseline, which waits for pods with a pass a second: pods stay
+Pending, since there is no node. Those that have ended have a status as well. SWITCHOVER_APISERVER_KUBECONFIG names an API
+server; without one the tests' own is started.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from adapters.clusters import KRaftNode, node
+from adapters.clusters import KafkaCluster, KRaftNode, kafka_cluster, node
 from adapters.eventually import eventually
 from adapters.group_members import create_topic
 from adapters.measure_coordinator import cpu_seconds
@@ -48,8 +49,8 @@ TOPIC = Topic("orders", 12)
 SETTLE, WINDOW = float(os.environ.get("SETTLE", "60")), float(os.environ.get("WINDOW", "60"))
 TREES = os.environ.get("TREES", "operator").split(",")
 DECISIONS, PATIENCE = int(os.environ.get("DECISIONS", "15")), 90.0
-PLURAL = "consumergroupmigrations"
 BEGUN = "2026-11-28T00:00:00Z"
+CLUSTERS = "clusters"
 PROGRESS = {
     "moving": {"step": "Baseline", "index": 1, "total": 6, "startTime": BEGUN, "stepStartTime": BEGUN, "openTime": BEGUN},
     "ended": {"step": "HandOver", "index": 5, "total": 6, "startTime": BEGUN, "stepStartTime": BEGUN, "openTime": BEGUN,
@@ -60,11 +61,16 @@ PROGRESS = {
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is measured: so many migrations of a kind (planned, moving, ended) beside so many pods of others."""
+    """What is measured: so many migrations of a kind (planned, moving, ended, clusters) beside so many pods of others."""
 
     count: int
     kind: str = "planned"
     foreign: int = 0
+
+    @property
+    def plural(self) -> str:
+        """The resource."""
+        return "kafkamigrations" if self.kind == CLUSTERS else "consumergroupmigrations"
 
     def __str__(self) -> str:
         return f"{self.count} {self.kind}{f' beside {self.foreign} pods of others' if self.foreign else ''}"
@@ -73,8 +79,8 @@ class Wanted:
 def wanted(text: str) -> Wanted:
     """NUMBER:KIND:FOREIGN, of which the number is enough."""
     count, kind, foreign = (text.split(":") + ["planned", "0"][text.count(":"):])[:3]
-    if kind not in ("planned", *PROGRESS):
-        raise SystemExit(f"{text}: a kind is planned, moving or ended")
+    if kind not in ("planned", CLUSTERS, *PROGRESS):
+        raise SystemExit(f"{text}: a kind is planned, moving, ended or {CLUSTERS}")
     return Wanted(int(count), kind, int(foreign))
 
 
@@ -120,6 +126,26 @@ def migration(name: str, servers: str, kind: str = "planned") -> dict[str, Any]:
                      "workloads": [{"name": name, "container": "app", "template": {"image": "localhost/consumer:2"}}]}}
 
 
+def stateful_set(name: str) -> dict[str, Any]:
+    labels = {"app": name}
+    container = {
+        "name": "kafka", "image": "localhost/kafka:3.9.2", "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+        "command": ["/opt/kafka/bin/kafka-server-start.sh", "/etc/kafka/server.properties"]}
+    claim = {"metadata": {"name": "data"},
+             "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name},
+            "spec": {"replicas": 1, "serviceName": name, "selector": {"matchLabels": labels},
+                     "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+                     "volumeClaimTemplates": [claim]}}
+
+
+def cluster_migration(name: str, cluster: KafkaCluster) -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": "KafkaMigration", "metadata": {"name": name},
+            "spec": {"desiredState": "Planned", "zookeeper": {"connect": cluster.zookeeper_connect},
+                     "kafka": {"bootstrapServers": cluster.bootstrap}, "brokers": [{"name": name}],
+                     "controllers": {"name": f"{name}-controller", "storage": {"size": "1Gi"}}}}
+
+
 def foreign(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"foreign-{name}", "labels": {"app": "foreign"}},
             "spec": {"containers": [{"name": "app", "image": "localhost/foreign:1"}]}}
@@ -144,18 +170,22 @@ def status(made: Mapping[str, Any], kind: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def world(kubeconfig: str, wanted: Wanted, servers: str) -> AsyncIterator[ApiServer]:
-    """A namespace with so many migrations."""
+async def world(kubeconfig: str, wanted: Wanted, servers: str | KafkaCluster) -> AsyncIterator[ApiServer]:
+    """A namespace with so many migrations: of groups at these bootstrap servers, or of this cluster."""
     count = wanted.count
     server = await connect(f"scale-{uuid4().hex[:8]}", kubeconfig)
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": server.namespace}}
 
     async def make(name: str) -> None:
+        path = server.resource_path(API_VERSION, wanted.plural)
+        if isinstance(servers, KafkaCluster):
+            await server.request("POST", server.path("apps/v1", "StatefulSet"), stateful_set(name))
+            await server.request("POST", path, cluster_migration(name, servers))
+            return
         await server.request("POST", server.path("apps/v1", "Deployment"), deployment(name))
-        path = server.resource_path(API_VERSION, PLURAL)
         made = await server.request("POST", path, migration(name, servers, wanted.kind))
         if wanted.kind in PROGRESS:
-            await server.json_patch(server.resource_path(API_VERSION, PLURAL, name, "status"),
+            await server.json_patch(f"{path}/{name}/status",
                                     [{"op": "add", "path": "/status", "value": status(made, wanted.kind)}])
 
     try:
@@ -164,14 +194,14 @@ async def world(kubeconfig: str, wanted: Wanted, servers: str) -> AsyncIterator[
         await each(names(wanted.foreign), lambda name: server.request("POST", server.path("v1", "Pod"), foreign(name)))
         yield server
     finally:
-        await each(names(count), lambda name: drop(server, name))
+        await each(names(count), lambda name: drop(server, wanted.plural, name))
         await server.request("DELETE", f"/api/v1/namespaces/{server.namespace}")
         await server.close()
 
 
-async def drop(server: ApiServer, name: str) -> None:
+async def drop(server: ApiServer, plural: str, name: str) -> None:
     """The migration with its finalizer, whose operator is gone."""
-    path = server.resource_path(API_VERSION, PLURAL, name)
+    path = server.resource_path(API_VERSION, plural, name)
     try:
         await server.json_patch(path, [{"op": "add", "path": "/metadata/finalizers", "value": []}])
         await server.request("DELETE", path)
@@ -188,9 +218,9 @@ def memory(pid: int) -> tuple[int, int]:
     return int(status["VmRSS"].split()[0]) // 1024, int(status["VmHWM"].split()[0]) // 1024
 
 
-async def decided(server: ApiServer, names: Sequence[str]) -> list[float]:
+async def decided(server: ApiServer, plural: str, names: Sequence[str]) -> list[float]:
     """Seconds from a change of each spec to the first status that speaks of it, of those within PATIENCE."""
-    collection = server.resource_path(API_VERSION, PLURAL)
+    collection = server.resource_path(API_VERSION, plural)
     version = (await server.request("GET", collection, limit=1))["metadata"]["resourceVersion"]
     wanted = [{"op": "add", "path": "/spec/gates", "value": {"stepPatienceSeconds": 3601 + secrets.randbelow(1000)}}]
     changed: dict[str, tuple[int, float]] = {}
@@ -229,7 +259,7 @@ class Figures:
 
     count: int
     first: float                    # seconds from the operator's start until it has looked at all, Python's start among them
-    asked_first: Mapping[str, int]  # requests until then: api, kafka, connections
+    asked_first: Mapping[str, int]  # requests until then: api, kafka, zookeeper, connections
     cpu_first: float                # CPU until then, in seconds
     asked: Mapping[str, float]      # the same an hour, and passes, once it stands
     cpu: float                      # of a core, once it stands
@@ -291,9 +321,10 @@ class Operating:
         return found
 
     def since(self, before: Mapping[str, float]) -> dict[str, int]:
-        """Requests to the API server and to Kafka, connections to it, and passes."""
+        """Requests to the API server, to Kafka and to ZooKeeper, connections to Kafka, and passes."""
         now = self.counts()
-        return {what: round(now.get(what, 0) - before.get(what, 0)) for what in ("api", "kafka", "connections", "passes")}
+        return {what: round(now.get(what, 0) - before.get(what, 0))
+                for what in ("api", "kafka", "zookeeper", "connections", "passes")}
 
     async def looked_at(self, count: int) -> float:
         """Seconds from its start until so many migrations were looked at."""
@@ -304,8 +335,8 @@ class Operating:
         return float("inf")
 
 
-async def measured(kubeconfig: str, tree: str, wanted: Wanted, servers: str, directory: Path, *, settle: float = SETTLE,
-                   window: float = WINDOW) -> Figures:
+async def measured(kubeconfig: str, tree: str, wanted: Wanted, servers: str | KafkaCluster, directory: Path, *,
+                   settle: float = SETTLE, window: float = WINDOW) -> Figures:
     count = wanted.count
     async with world(kubeconfig, wanted, servers) as server:
         async with operating(kubeconfig, tree, server.namespace, directory) as operator:
@@ -316,7 +347,7 @@ async def measured(kubeconfig: str, tree: str, wanted: Wanted, servers: str, dir
             asked, cpu = operator.since(before), cpu_seconds(operator.pid) - cpu
             told, (rss, peak) = operator.counts(), memory(operator.pid)
             cpu_decisions = cpu_seconds(operator.pid)
-            waited = await decided(server, names(min(DECISIONS, count)))
+            waited = await decided(server, wanted.plural, names(min(DECISIONS, count)))
             cpu_decisions = cpu_seconds(operator.pid) - cpu_decisions
         async with operating(kubeconfig, tree, server.namespace, directory) as operator:
             again, asked_again, cpu_again = await operator.looked_at(count), operator.since({}), cpu_seconds(operator.pid)
@@ -349,20 +380,34 @@ async def crowded(broker: KRaftNode, most: int) -> AsyncIterator[Callable[[int],
         yield join
 
 
-async def measure_all(kubeconfig: str, broker: KRaftNode, asked: list[Wanted], directory: Path) -> None:
+async def measure(kubeconfig: str, what: Wanted, servers: str | KafkaCluster, directory: Path) -> None:
+    for tree in TREES:
+        figures = await measured(kubeconfig, tree, what, servers, directory)
+        print(f"{what}, {tree}: {figures}; load {os.getloadavg()[0]:.1f}", flush=True)
+
+
+async def measure_groups(kubeconfig: str, broker: KRaftNode, asked: list[Wanted], directory: Path) -> None:
     async with crowded(broker, max(each.count for each in asked)) as join:
-        for what in sorted(asked, key=lambda each: each.count):
+        for what in asked:
             await join(what.count)
-            for tree in TREES:
-                figures = await measured(kubeconfig, tree, what, str(broker.address), directory)
-                print(f"{what}, {tree}: {figures}; load {os.getloadavg()[0]:.1f}", flush=True)
+            await measure(kubeconfig, what, str(broker.address), directory)
 
 
-def main(*asked: str) -> None:
+def main(*words: str) -> None:
     api_server.SECONDS_PER_CALL = 60.0               # this program's own patience; the operator keeps its own
-    with control_plane() as kubeconfig, tempfile.TemporaryDirectory() as directory, node(Path(directory), "4.4") as broker:
-        broker.begin()
-        asyncio.run(measure_all(kubeconfig, broker, list(map(wanted, asked)), Path(directory)))
+    asked = sorted(map(wanted, words), key=lambda each: each.count)
+    groups, clusters = ([each for each in asked if (each.kind == CLUSTERS) is of_clusters] for of_clusters in (False, True))
+    with control_plane() as kubeconfig, tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        if clusters:
+            with kafka_cluster(directory / "clusters") as cluster:
+                cluster.start_zookeeper_mode()
+                for what in clusters:
+                    asyncio.run(measure(kubeconfig, what, cluster, directory))
+        if groups:
+            with node(directory, "4.4") as broker:
+                broker.begin()
+                asyncio.run(measure_groups(kubeconfig, broker, groups, directory))
 
 
 if __name__ == "__main__":

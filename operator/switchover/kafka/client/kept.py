@@ -11,7 +11,7 @@ from switchover.outside.security import Security
 
 KEEP_SECONDS = 30.0
 """For how long the operator uses one: after that the name leads to whoever has it by then. Where it is the evidence which
-process answers (wire.py), each question has its own."""
+process answers (nodes.py), each question has its own."""
 MOST = 4                    # that are kept to one node; more are there only while more questions go on than that
 
 
