@@ -28,7 +28,7 @@ from switchover.lag.window import GroupOffsets
 from switchover.metadata.parity import TreeReading
 from switchover.outside.access import Access
 from switchover.outside.addresses import Address
-from switchover.outside.ask import READ_SECONDS, Answers, known
+from switchover.outside.ask import LOOKING_SECONDS, READ_SECONDS, Answers, known
 from switchover.outside.clock import Clock
 from switchover.outside.errors import NotListening, Refused, Unreachable
 from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
@@ -137,11 +137,11 @@ class Observer:
         spec, named = picture.spec, PLAN.needs(picture.position)
         clients = await self._known(self._connected.clients(controllers=bool(picture.position.nodes)), READ_SECONDS)
         if not isinstance(clients, Known):
-            return await self._blind(picture, lease_holder, workloads, clients)
+            return await self._blind(picture, lease_holder, workloads, clients, fresh)
         self._take(clients.value)
         async with asyncio.TaskGroup() as first:
             kubernetes = first.create_task(
-                self._known(self._kubernetes(picture, lease_holder, workloads), READ_SECONDS))
+                self._known(self._kubernetes(picture, lease_holder, workloads, fresh), READ_SECONDS))
             zookeeper = first.create_task(self._if(Need.CLIENTS_OF_ZOOKEEPER not in named, self.zookeeper.state))
             first.create_task(self._find_brokers(picture))
         brokers = self._where(picture, kubernetes.result(), self._brokers(picture, zookeeper.result()))
@@ -227,9 +227,9 @@ class Observer:
     async def _metadata(self, secret: str | None, states: bool) -> TreeReading:
         return await self.zookeeper.metadata(secret, states=states)
 
-    async def _blind(self, picture: Picture, lease_holder: str, workloads: Workloads, why: Unknown) -> Facts:
+    async def _blind(self, picture: Picture, lease_holder: str, workloads: Workloads, why: Unknown, fresh: bool) -> Facts:
         """Without credentials only Kubernetes can be asked."""
-        kubernetes = self._kubernetes(picture, lease_holder, workloads)
+        kubernetes = self._kubernetes(picture, lease_holder, workloads, fresh)
         nodes = [record.node_id for record in picture.position.nodes.values()]
         return Facts(
             kubernetes=await self._known(kubernetes, READ_SECONDS), zookeeper=why, zookeeper_topics=why, quorum=why, log=why,
@@ -260,13 +260,21 @@ class Observer:
 
     # --- Kubernetes ---------------------------------------------------------------------------------------------------
 
-    async def _kubernetes(self, picture: Picture, lease_holder: str, workloads: Workloads) -> KubernetesState:
+    async def _kubernetes(
+            self, picture: Picture, lease_holder: str, workloads: Workloads, fresh: bool) -> KubernetesState:
         spec = picture.spec
         sets = [brokers.name for brokers in spec.brokers]
         controllers = spec.controllers.name
+        age = 0.0 if fresh or picture.position.nodes else LOOKING_SECONDS       # before there are nodes nothing is written
+
+        async def node_files(name: str) -> Mapping[str, str]:
+            found: Known[Mapping[str, str]] = await self._answers.get(
+                ("node files", name), lambda: workloads.node_files(names.node_files(name)), age)
+            return found.value
+
         observed, files, originals, own, claims = await asyncio.gather(
             asyncio.gather(*(workloads.stateful_set(name) for name in sets)),
-            asyncio.gather(*(workloads.node_files(names.node_files(name)) for name in (*sets, controllers))),
+            asyncio.gather(*map(node_files, (*sets, controllers))),
             asyncio.gather(*(workloads.original(names.original(name, picture.position.attempt)) for name in sets)),
             workloads.stateful_set(controllers),
             workloads.volume_claims({names.CONTROLLERS_LABEL: controllers}),
