@@ -11,6 +11,7 @@ from typing import Any
 
 import jsonpatch
 
+from fakes.api_server import copied
 from switchover.engine.effects import Apply, Create, DeletePod, Effect, Evict, Patch
 from switchover.groups.workloads.stateful_set import partition_of
 from switchover.kafka.group import MemberProtocol
@@ -201,8 +202,10 @@ class World:
 
     def _deploy(self, workload: Workload) -> None:
         controller, name = workload.controller, workload.made["metadata"]["name"]
-        self.templates[workload.revision] = deepcopy(workload.spec["template"])
-        controller.tick(workload.spec, workload.revision)
+        newest = workload.revision
+        if newest not in self.templates:
+            self.templates[newest] = copied(workload.spec["template"])
+        controller.tick(workload.spec, newest)
         for revision, wanted in controller.sizes.items():
             current = [pod for pod in workload.alive if pod.revision == revision]
             first = sorted(current, key=lambda each: (each.ready, int(each.annotations.get(COST, "0")), -each.born))
@@ -261,9 +264,9 @@ class World:
         return MemberWorkload(
             kind=workload.made["kind"], name=name, uid=metadata["uid"], resource_version=metadata["resourceVersion"],
             generation=metadata["generation"], caught_up=True, replicas=workload.spec["replicas"],
-            seen=len(workload.alive), template=deepcopy(workload.spec["template"]), update_revision=self._newest(workload),
+            seen=len(workload.alive), template=copied(workload.spec["template"]), update_revision=self._newest(workload),
             pods={pod.name: self._seen(pod) for pod in workload.pods.values()},
-            update_strategy=deepcopy(workload.spec.get("updateStrategy") or workload.spec["strategy"]),
+            update_strategy=copied(workload.spec.get("updateStrategy") or workload.spec["strategy"]),
             min_ready=workload.spec.get("minReadySeconds", 0), deadline=workload.spec.get("progressDeadlineSeconds"),
             sizes=workload.controller.sizes, templates=self._made_of(workload), available=self._available(workload),
             paused=workload.spec.get("paused", False),

@@ -134,7 +134,7 @@ class Unique:
 
 
 def _whole_seconds(value: datetime) -> datetime:
-    return value.astimezone(UTC).replace(microsecond=0)
+    return value if value.tzinfo is UTC and not value.microsecond else value.astimezone(UTC).replace(microsecond=0)
 
 
 Time = Annotated[

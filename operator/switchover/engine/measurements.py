@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain, islice, repeat
 from math import ceil
 
 from switchover.api.status import Measurements, Series
@@ -25,7 +26,8 @@ def measured_of(before: Measurements, figures: Mapping[str, int], since: float, 
     begun, at = (datetime.fromtimestamp(int(each), UTC) for each in (since, now))
     names = sorted(tuple(dict.fromkeys((*figures, *(each.name for each in before.series))))[:SERIES])
     known = {each.name: each.values for each in before.series}
-    columns = [(time, tuple(_at(known.get(name, ()), index) for name in names)) for index, time in enumerate(before.times)]
+    rows = [islice(chain(known.get(name, ()), repeat(-1)), len(before.times)) for name in names]
+    columns = list(zip(before.times, zip(*rows, strict=True) if rows else repeat(()), strict=False))
     columns.append((at, tuple(figures.get(name, -1) for name in names)))
     first = sum(time < begun for time, _ in columns)
     if len(columns) - first > PER_STEP:
@@ -35,8 +37,8 @@ def measured_of(before: Measurements, figures: Mapping[str, int], since: float, 
     columns = columns[-KEPT:]
     return Measurements(
         times=tuple(time for time, _ in columns),
-        series=tuple(Series(name=name, values=tuple(values[index] for _, values in columns))
-                     for index, name in enumerate(names)))
+        series=tuple(Series(name=name, values=values)
+                     for name, values in zip(names, zip(*(values for _, values in columns), strict=True), strict=True)))
 
 
 def group_figures(groups: Mapping[str, tuple[int, Mapping[TopicPartition, float]]]) -> Iterator[tuple[str, int]]:
@@ -45,10 +47,6 @@ def group_figures(groups: Mapping[str, tuple[int, Mapping[TopicPartition, float]
     for name, (lag, stood) in groups.items():
         yield f"GroupLag/{name}", lag
         yield f"GroupGap/{name}", ceil(max(stood.values(), default=0.0))
-
-
-def _at(values: Sequence[int], index: int) -> int:
-    return values[index] if index < len(values) else -1
 
 
 def _span(columns: Sequence[tuple[datetime, object]], index: int, first: int) -> timedelta:

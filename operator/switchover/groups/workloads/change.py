@@ -8,6 +8,7 @@ field back to whom it took it from.
 
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
+from functools import cached_property
 from typing import Any
 
 from switchover.api.consumer_group_migration import ContainerChange
@@ -32,6 +33,11 @@ class Wanted(dict[str, Any]):
     def __init__(self, template: Mapping[str, Any], modes: Iterable[Mapping[str, Any]]) -> None:
         super().__init__(template)
         self.modes = tuple(modes)
+
+    @cached_property
+    def differences(self) -> tuple[Place, ...]:
+        """Where its modes differ; many ask in a pass."""
+        return tuple(place for mode in self.modes for place in differences(self.modes[0], mode))
 
 
 def container_of(template: Mapping[str, Any], name: str) -> tuple[int, Mapping[str, Any]]:
@@ -95,7 +101,7 @@ def _differing(workload: MemberWorkload, container: str, wanted: Mapping[str, An
     modes = wanted.modes if isinstance(wanted, Wanted) else (wanted, workload.template)
     for place in places(container, wanted):
         live, target = found(workload.template, place), found(wanted, place)
-        if not is_there(live, target, [found(mode, place) for mode in modes], place[-1]):
+        if live != target and not is_there(live, target, [found(mode, place) for mode in modes], place[-1]):
             yield place
 
 
@@ -106,8 +112,7 @@ def own_places(container: str) -> tuple[Place, ...]:
 
 def places(container: str, wanted: Mapping[str, Any]) -> tuple[Place, ...]:
     """What of the template is the migration's: the container's fields, and where its modes differ."""
-    modes = wanted.modes if isinstance(wanted, Wanted) else ()
-    return outermost([*own_places(container), *(place for mode in modes for place in differences(modes[0], mode))])
+    return outermost([*own_places(container), *(wanted.differences if isinstance(wanted, Wanted) else ())])
 
 
 def _words(place: Place) -> str:
