@@ -5,8 +5,8 @@ An ordinary run takes a sample of all these points; a long one takes them all, i
 
 from collections.abc import Callable, Sequence
 
+import samples
 from fakes.incarnation import ANSWERED, APPLIED, BEFORE
-from simulation import samples
 
 Point = tuple[int, str]
 MOMENTS = (BEFORE, APPLIED, ANSWERED)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from simulation import samples
+import samples
 from simulation.coordination.oracle import Broken
 from simulation.coordination.prototype import holes
 from simulation.coordination.story import Story

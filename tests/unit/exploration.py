@@ -1,4 +1,4 @@
-"""Every state that the small plan and its world can reach, breadth first, against an environment that means ill.
+"""Every state that the small plan and its world can reach, against an environment that means ill.
 
 Time is what it must be to tell young from old: a bake or a pod's start is either of this moment or long ago. A pod's uid
 matters only as far as it is the one on record. What no decision reads is left out of a state, so the states are finite.
@@ -72,7 +72,9 @@ def abstract(position: Position, world: World, passes: int = 0) -> State:
         plain = Node(node.runs, node.uid and UID, node.ready, node.started_at if waited_for else LONG_AGO, node.file)
         if plain != node:
             world = world.with_node(name, plain)
-    return State(replace(position, attempt=1, entered=NOW, nodes=records), world, min(passes, SAMPLES))
+    at = Position(1, position.step, position.direction, NOW, position.opened, position.batch, position.batches_done,
+                  position.finished, position.failure, records)
+    return State(at, world, min(passes, SAMPLES))
 
 
 @dataclass
@@ -180,26 +182,19 @@ def benign(state: State, wanted: Intent) -> tuple[State, Decision]:
                 abstract(decision.position, replace(world, nodes=tuple(nodes)), passes_after(decision))), decision
 
 
-def reachable() -> Iterator[State]:
-    """Every state that can be reached from the start, each once; whoever reads it may check what it wants."""
-    first = abstract(start(), World())
-    seen, edge = {first}, [first]
-    while edge:
-        coming: list[State] = []
-        for state in edge:
-            yield state
-            for following in successors(state):
-                if following not in seen:
-                    seen.add(following)
-                    coming.append(following)
-        edge = coming
+def ways() -> dict[State, None]:
+    """Every state of a migration to which nothing happens, and of its way back from each of them."""
+    there = _way(abstract(start(), World()), APPROVED)
+    back = [each for state in there if state.position.step != "Seal" for each in _way(state, BACK)]
+    return dict.fromkeys([*there, *back])
 
 
-def successors(state: State) -> Iterator[State]:
-    yield from mischief(state)
-    for wanted in intents(state):
-        for decision, _ in every_pass(state, wanted):
-            yield from after(state, decision)
+def _way(state: State, wanted: Intent) -> list[State]:
+    path = [state]
+    while not (state.position.finished and state.position.direction is wanted.direction):
+        state, _ = benign(state, wanted)
+        path.append(state)
+    return path
 
 
 def intents(state: State) -> tuple[Intent, ...]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+import samples
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import Owner
 from switchover.groups.coordination.effects import RemoveGuards, SetMode
@@ -77,12 +78,11 @@ def test_there(to, kind):
         "Succeeded", "kafka" if to == "Kafka" else "zookeeper", 0 if to == "Kafka" else 4)
 
 
-@pytest.mark.parametrize(("step", "batches"), [
-    ("Baseline", 0), (FIRST, 0), (FIRST, 1), (FIRST, 2), ("Toggle", 0), ("last", 0), ("last", 1), ("last", 2),
-    ("Settle", 0)])
-@each_kind
-@each_way
-def test_back_from_every_step_and_there_again(to, kind, step, batches):
+PLACES = [("Baseline", 0), (FIRST, 0), (FIRST, 1), (FIRST, 2), ("Toggle", 0), ("last", 0), ("last", 1), ("last", 2),
+          ("Settle", 0)]
+
+
+def check_back_and_there_again(to, kind, step, batches):
     walked = at(walk(to, kind), LAST[to] if step == "last" else step, batches)
     walked.wants(desiredState="RolledBack")
     walked.until()
@@ -93,6 +93,19 @@ def test_back_from_every_step_and_there_again(to, kind, step, batches):
     assert list(walked.world.workloads) == ["orders"]
     walked.wants(desiredState="Running")
     check(walked.until(), ENDS[to], Mode.KAFKA if to == "Kafka" else Mode.ZOOKEEPER)
+
+
+def test_back_from_some_steps_and_there_again(counted):
+    everywhere = [(to, kind, *place) for to in LAST for kind in (D, S) for place in PLACES]
+    samples.each(8, everywhere, "places", check_back_and_there_again, counted)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("step", "batches"), PLACES)
+@each_kind
+@each_way
+def test_back_from_every_step_and_there_again(to, kind, step, batches):
+    check_back_and_there_again(to, kind, step, batches)
 
 
 @each_way
@@ -147,14 +160,27 @@ def turned(world: CoordinatedWorld) -> None:
     world.zookeeper.write_mode(b"zookeeper" if world.zookeeper.mode_data == b"kafka" else b"kafka")
 
 
-@pytest.mark.parametrize("spoil", [junk, deleted, turned])
-@pytest.mark.parametrize("step", [FIRST, "Toggle", "last", "Settle"])
-@each_way
-def test_a_mode_that_somebody_else_changes_is_restored(to, step, spoil):
+SPOILERS, SPOILT = (junk, deleted, turned), (FIRST, "Toggle", "last", "Settle")
+
+
+def check_restored(to, step, spoil):
     walked = at(walk(to), LAST[to] if step == "last" else step)
     passes(walked, 1)
     spoil(walked.paper)
     check(walked.until(), ENDS[to], Mode.KAFKA if to == "Kafka" else Mode.ZOOKEEPER)
+
+
+def test_a_mode_that_somebody_else_changes_is_restored(counted):
+    every = [(to, step, spoil) for to in LAST for step in SPOILT for spoil in SPOILERS]
+    samples.each(6, every, "changes", check_restored, counted)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("spoil", SPOILERS)
+@pytest.mark.parametrize("step", SPOILT)
+@each_way
+def test_a_mode_that_somebody_else_changes_is_restored_in_each_step(to, step, spoil):
+    check_restored(to, step, spoil)
 
 
 @pytest.mark.parametrize("step", ["Toggle", LAST["Kafka"]])
@@ -346,7 +372,7 @@ def test_no_kafka_consumer_starts_where_kafka_has_no_offset():
 # --- and all of it at any time ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(n, marks=pytest.mark.long) for n in range(10, 40))])
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(n, marks=pytest.mark.long) for n in range(4, 40))])
 def test_whatever_happens_in_whatever_order_nobody_fetches_beside_another_and_it_ends(seed):
     """Whoever changes the mode, old consumers that come and go, an operator that is killed, a user of two minds.
 

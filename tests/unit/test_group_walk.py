@@ -3,12 +3,14 @@
 import copy
 import json
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+import samples
 from switchover.engine.effects import DeletePod, Evict, Patch
 from switchover.engine.plan import decide
 from switchover.groups.picture import Facts, Picture
@@ -218,7 +220,7 @@ def test_paused_or_blind_in_any_pass_nothing_is_done(plan):
 
 
 @each_plan
-@pytest.mark.parametrize("phase", [0, 2, 4])
+@pytest.mark.parametrize("phase", [0, *(pytest.param(each, marks=pytest.mark.long) for each in (2, 4))])
 def test_an_operator_that_dies_again_and_again_takes_longer_and_does_the_same(plan, phase):
     """Streaks, samples and the judge of the lag are lost."""
     walk = PLANS[plan]()
@@ -235,59 +237,86 @@ def test_an_operator_that_dies_again_and_again_takes_longer_and_does_the_same(pl
 # --- back ---------------------------------------------------------------------------------------------------------------
 
 
-def moments(walk: Walk) -> Iterator[tuple[str, Walk]]:
-    """Every step opened, every batch put on record, under way, and proven, and right before the point of no return."""
+def moments(walk: Walk) -> Iterator[tuple[str, Callable[[], Walk]]]:
+    """Every step opened, every batch put on record, under way, and proven, and right before the point of no return; with
+    each what begins there.
+    """
     seen: set[object] = set()
     while walk.position.step != "HandOver":
         at = walk.position
         batch = at.batch and (at.batch.index, at.batch.proven is not None)
         if at.opened is not None and at.step != "Preflight" and (at.step, batch) not in seen:
             seen.add((at.step, batch))
-            yield f"{at.step} {batch}", copy.deepcopy(walk)
+            yield f"{at.step} {batch}", lambda: copy.deepcopy(walk)
             if at.batch is not None and at.batch.proven is None:
-                later = copy.deepcopy(walk)
-                later.step()
-                later.step()
-                yield f"{at.step} {batch}, two passes later", later
+                yield f"{at.step} {batch}, two passes later", lambda: after_two_passes(walk)
         walk.step()
-    yield "HandOver", walk
+    yield "HandOver", lambda: walk
 
 
+def after_two_passes(walk: Walk) -> Walk:
+    later = copy.deepcopy(walk)
+    later.step()
+    later.step()
+    return later
+
+
+Check = Callable[[str, random.Random, Walk], None]
+
+
+def from_some_moments(plan: str, count: int, check: Check) -> Counter[str]:
+    """Check so many moments of a plan; how many these are, of how many."""
+    everything = [moment for moment, _ in moments(PLANS[plan]())]
+    chosen, dice = samples.taken(everything, count), random.Random(f"{samples.SAMPLE} {plan}")
+    for moment, begin in moments(PLANS[plan]()):
+        if moment in chosen:
+            try:
+                check(plan, dice, begin())
+            except AssertionError as error:
+                raise AssertionError(f"{plan}, back from {moment}, SAMPLE={samples.SAMPLE}: {error}") from error
+    return Counter(chosen=len(chosen), everything=len(everything))
+
+
+def from_some_moments_of_each_plan(count: int, check: Check, counted: Callable[[str], None]) -> None:
+    found = sum((from_some_moments(plan, count, check) for plan in PLANS), Counter[str]())
+    counted(samples.told(found["chosen"], found["everything"], "moments"))
+
+
+def check_back_and_there_again(plan: str, dice: random.Random, walk: Walk) -> None:
+    walk.wants(desiredState="RolledBack")
+    walk.until()
+    check_back(walk, plan)
+    check_on_the_way(walk, plan)
+    if dice.random() < .1:
+        walk.wants(desiredState="Running")
+        check_there(walk.until(), plan)
+        assert walk.position.attempt == 2
+        check_on_the_way(walk, plan)
+
+
+def check_turned_round(plan: str, dice: random.Random, walk: Walk) -> None:
+    walk.wants(desiredState="RolledBack")
+    for _ in range(dice.randint(1, 30)):
+        if not walk.ended():
+            walk.step()
+    walk.wants(desiredState="Running")
+    check_there(walk.until(), plan)
+    check_on_the_way(walk, plan)
+
+
+def test_from_some_moments_there_is_a_way_back_and_then_forward_again(counted):
+    from_some_moments_of_each_plan(4, check_back_and_there_again, counted)
+
+
+def test_whoever_turns_round_on_the_way_back_still_comes_there(counted):
+    from_some_moments_of_each_plan(2, check_turned_round, counted)
+
+
+@pytest.mark.long
 @each_plan
-def test_from_everywhere_there_is_a_way_back_and_then_forward_again(plan):
-    dice = random.Random(plan)
-    for moment, walk in moments(PLANS[plan]()):
-        try:
-            walk.wants(desiredState="RolledBack")
-            walk.until()
-            check_back(walk, plan)
-            check_on_the_way(walk, plan)
-            if dice.random() < .1:
-                walk.wants(desiredState="Running")
-                check_there(walk.until(), plan)
-                assert walk.position.attempt == 2
-                check_on_the_way(walk, plan)
-        except AssertionError as error:
-            raise AssertionError(f"back from {moment}: {error}") from error
-
-
-@each_plan
-def test_whoever_turns_round_on_the_way_back_still_comes_there(plan):
-    dice = random.Random(plan)
-    for moment, walk in moments(PLANS[plan]()):
-        if dice.random() < .7:
-            continue
-        try:
-            walk.wants(desiredState="RolledBack")
-            for _ in range(dice.randint(1, 30)):
-                if not walk.ended():
-                    walk.step()
-            turned = walk.position
-            walk.wants(desiredState="Running")
-            check_there(walk.until(), plan)
-            check_on_the_way(walk, plan)
-        except AssertionError as error:
-            raise AssertionError(f"back from {moment}, and forward from {turned}: {error}") from error
+@pytest.mark.parametrize("check", [check_back_and_there_again, check_turned_round])
+def test_from_everywhere_there_is_a_way_back_and_one_forward(plan, check):
+    from_some_moments(plan, 1000, check)
 
 
 FAULTS = {"silent": ("group-refused-canary", "The canary's new client does not join: the group goes back by itself."),

@@ -2,8 +2,8 @@
 
 import os
 import random
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 SAMPLE = int(os.environ.get("SAMPLE") or (0 if "CI" in os.environ else random.SystemRandom().randrange(1_000_000)))
 """Which sample it is. A failure names it; `SAMPLE=<number>` takes it again."""
@@ -19,3 +19,15 @@ def taken(things: Sequence[T], count: int) -> list[T]:
 def told(count: int, everything: int, what: str) -> str:
     """How much of how much, and how to take it again."""
     return f"{count} of {everything} {what}" + ("" if count == everything else f" (SAMPLE={SAMPLE})")
+
+
+def each(count: int, everything: Sequence[tuple[Any, ...]], what: str, check: Callable[..., None],
+         counted: Callable[[str], None]) -> None:
+    """Check so many of them, one after the other."""
+    chosen = taken(everything, count)
+    counted(told(len(chosen), len(everything), what))
+    for one in chosen:
+        try:
+            check(*one)
+        except AssertionError as error:
+            raise AssertionError(f"{one}, SAMPLE={SAMPLE}: {error}") from error
