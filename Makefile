@@ -70,7 +70,6 @@ lint: venv ## ruff, mypy, import contracts, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	MYPYPATH=operator:sandbox:sandbox/apps:website $(BIN)/mypy -m reference -m runbooks -m step_pictures -m batch_pictures -m member_pictures -m patience -p demo -p demo_groups -p demo_zkcc -p demo_pipeline -p load -p history -p member -p zkmember
 	$(BIN)/lint-imports
 	$(BIN)/python -m switchover.api.crds --check crds
 

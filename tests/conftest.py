@@ -1,5 +1,6 @@
 """The layers of tests: their order in one run, what may run beside what, and how long each may take."""
 
+import atexit
 import gc
 import os
 import signal
@@ -35,6 +36,8 @@ ROOT = Path(__file__).parent
 
 pytest_plugins = ("hang_guard", "long_tests")
 
+gc.disable()                           # until all is collected (`pytest_collection_finish`): what is imported is no garbage
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--budgets", action="store_true", help=f"exit with {TOO_SLOW} when a layer took longer than its budget")
@@ -65,11 +68,9 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(20_000)
-
-
-def pytest_unconfigure() -> None:
-    gc.unfreeze()
+    atexit.register(gc.unfreeze)       # else DuckDB tells of leaks; not earlier: pytest looks through everything five times
 
 
 def layer(path: Path) -> str:

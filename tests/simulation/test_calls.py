@@ -6,7 +6,7 @@ import pytest
 
 from fakes.api_server import Object
 from simulation.migration_world import MigrationWorld
-from simulation.test_kafka_migration import quiet_for, until_step, waits_for
+from simulation.test_kafka_migration import before_finalize, quiet_for, until_step, waits_for
 from switchover.cluster.door.mount import VOLUME
 from switchover.engine.calls import News
 
@@ -22,7 +22,7 @@ def called(world: MigrationWorld) -> Counter[tuple[str, str]]:
 
 
 def test_a_hold_and_the_end_are_told_once_and_nobody_is_warned(world: MigrationWorld) -> None:
-    assert world.live(lambda: waits_for(world, "AwaitingApproval"))
+    before_finalize(world)
     quiet_for(world, 400)
     assert called(world) == {("Normal", "AwaitingApproval"): 1}
     assert world.news == [News.HELD]

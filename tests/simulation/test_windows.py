@@ -6,6 +6,7 @@ import pytest
 
 from fakes.api_server import Object
 from simulation.migration_world import NAME, MigrationWorld
+from simulation.test_kafka_migration import second_batch
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.meta import Window
 from switchover.engine.windows import open_now
@@ -109,7 +110,7 @@ def test_a_window_may_be_lifted_at_any_time(world: MigrationWorld) -> None:
 
 
 def test_the_way_back_waits_for_no_window_and_takes_about_as_long_as_was_told(world: MigrationWorld) -> None:
-    assert world.live(lambda: world.step == "MoveBrokers" and world.status["progress"]["batch"] == 2)
+    second_batch(world)
     told = world.status["rollback"]["estimatedSeconds"]
     with_spec(world, windows=[CLOSED], desiredState="RolledBack")
     begun = world.timeline.now()

@@ -350,10 +350,10 @@ def test_a_gate_says_what_is_wrong(finding):
     assert wanted[0].unblocks
 
 
-@pytest.mark.parametrize("finding", [each for each in FINDINGS if each.spoil(moment(each.moment)) != moment(each.moment)],
-                         ids=lambda finding: f"{finding.gate}-{finding.moment}-{finding.reason}")
+@pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: f"{finding.gate}-{finding.moment}-{finding.reason}")
 def test_it_says_nothing_on_the_healthy_picture(finding):
-    assert gates()[finding.gate].check(moment(finding.moment)).outcome is Outcome.PASS
+    healthy = moment(finding.moment)
+    assert finding.spoil(healthy) == healthy or gates()[finding.gate].check(healthy).outcome is Outcome.PASS
 
 
 @pytest.mark.parametrize("name", sorted(own()))
