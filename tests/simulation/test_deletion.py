@@ -6,7 +6,7 @@ import pytest
 
 from fakes.api_server import Object
 from simulation.migration_world import NAME, MigrationWorld
-from simulation.test_kafka_migration import quiet_for, until_step, waits_for
+from simulation.test_kafka_migration import before_finalize, quiet_for, until_step, waits_for
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.engine.intent import ABANDON
 from switchover.metadata.image import MigrationState
@@ -59,6 +59,7 @@ def test_in_preflight_it_goes_at_once_and_leaves_nothing(world: MigrationWorld) 
 
 
 def test_after_finalize_it_goes_at_once_and_what_stays_is_listed(world: MigrationWorld) -> None:
+    before_finalize(world)
     assert world.live(world.approved_and(lambda: world.step == "HandOver", only=("Finalize",)))
     delete(world)
     assert world.live(lambda: gone(world), limit=30)

@@ -9,7 +9,7 @@ import pytest
 
 from fakes.api_server import NAMESPACE, Object
 from simulation.migration_world import DOCS, HOW_FAR, NAME, SPEC, MigrationWorld
-from simulation.test_kafka_migration import quiet_for, reference, second_batch, until_step, waits_for
+from simulation.test_kafka_migration import before_finalize, quiet_for, reference, second_batch, until_step, waits_for
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.metadata.image import MigrationState
 from tales import assert_told
@@ -143,6 +143,7 @@ def test_zookeeper_is_not_removable_while_the_brokers_pods_wait_for_it(monkeypat
 def test_a_broker_that_does_not_start_without_zookeeper_is_told_and_zookeeper_asked_away_anew_once_it_is_back(
         world: MigrationWorld) -> None:
     """Its entry script asks for ZooKeeper, which nobody could see: it is put back, the image mended, it is stopped again."""
+    before_finalize(world)
     world.api.edit("kafkamigrations", NAME, lambda found: found["spec"]["gates"].update(stepPatienceSeconds=60))
     assert world.live(world.approved_and(lambda: waits_for(world, "ZooKeeperRuns"), only=("Finalize", "HandOver")))
     world.story.clear()
@@ -176,6 +177,7 @@ def test_a_broker_that_does_not_start_without_zookeeper_is_told_and_zookeeper_as
 
 @pytest.mark.story
 def test_an_operator_that_dies_beside_a_stopped_zookeeper_changes_nothing(world: MigrationWorld) -> None:
+    before_finalize(world)
     assert not world.live(world.approved_and(lambda: False), kill_when=lambda: (
         world.step == "ReleaseZooKeeper" and bool(world.status["progress"].get("batchNodes"))))
     world.story.clear()

@@ -138,9 +138,9 @@ def test_open_is_what_the_openings_one_after_the_other_say(cron, zone, near, off
     """Against the plain definition: list the openings of the days before, see whether one of them is still open."""
     now = at(near) + offset
     own = Window(name="w", cron=cron, duration_seconds=duration, time_zone=zone)
-    ahead = CronSim(cron, datetime.fromtimestamp(now, ZoneInfo(zone)) - timedelta(days=40))
+    ahead = CronSim(cron, datetime.fromtimestamp(now, ZoneInfo(zone)) - timedelta(days=2))
     openings = []
-    while not openings or openings[-1] <= now + 40 * 24 * HOUR:
+    while not openings or openings[-1] <= now:
         openings.append(next(ahead).timestamp())
     assert (open_now([own], now, 0) is not None) == any(o <= now < o + duration for o in openings)
     following = next_stretch([own], now, 0)
