@@ -23,7 +23,8 @@ def evicted(world: MigrationWorld) -> list[str]:
     return [name for write in world.api.writes if "eviction" in write.text for name in CONTROLLERS if name in write.text]
 
 
-@pytest.mark.parametrize("lost", [pytest.param(CONTROLLERS[2:], id="one"), pytest.param(CONTROLLERS, id="all")])
+@pytest.mark.parametrize("lost", [
+    pytest.param(CONTROLLERS[2:], id="one", marks=pytest.mark.long), pytest.param(CONTROLLERS, id="all")])
 def test_it_is_restarted_once_and_registers(world: MigrationWorld, lost: list[str]) -> None:
     """That is no failure: whoever wants failures rolled back goes on."""
     world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(onFailure="RollBack"))

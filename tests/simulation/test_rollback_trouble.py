@@ -374,7 +374,7 @@ def test_a_template_put_back_on_the_way_back(world: MigrationWorld, moment: str)
 
 def test_no_secret_stays_behind(world: MigrationWorld) -> None:
     """The canary stands in the user's own file, and in no Secret of ours; these are gone with everything else."""
-    to_batch(world, "MoveBrokers", 1)
+    to_batch(world, "MoveBrokers", 2)
     secrets = [base64.b64decode(text).decode() for found in world.api.of("secrets") for text in found["data"].values()]
     assert any(text.startswith("mode B\n") for text in secrets)
     assert not any(CANARY in text for text in secrets)
