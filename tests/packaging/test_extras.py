@@ -164,6 +164,14 @@ def test_every_command_works_or_says_which_extra_it_needs(trial: Trial) -> None:
         assert done.stderr.startswith(needs) == lacks, done
 
 
+@pytest.mark.long
+def test_a_process_of_its_own_does_what_the_copy_did(installation: Installation, trial: Trial) -> None:
+    """Whatever order it imports its modules in, and to its very end."""
+    for copy in trial.each:
+        alone = installation.run("switchover", *copy.args)
+        assert (alone.returncode, alone.stdout, alone.stderr) == (copy.returncode, copy.stdout, copy.stderr), copy.args
+
+
 def test_without_a_command_it_tells_what_there_is(installation: Installation) -> None:
     """Its commands, or the extras."""
     done = installation.run("switchover")
