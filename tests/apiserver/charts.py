@@ -40,9 +40,14 @@ NO_CRDS = ("--set", "crds.install=false")
 
 def rendered(*values: str) -> list[dict[str, Any]]:
     """The objects of a release named switchover with these values set, but for the CRDs."""
+    return [document for document in yaml.load_all(_text(*values), yaml.CSafeLoader) if document]
+
+
+@cache
+def _text(*values: str) -> str:
+    """One start of helm for the same values."""
     settings = [word for value in values for word in ("--set", value)]
-    text = helm("template", "switchover", str(CHART), "--namespace", "kafka", *NO_CRDS, *settings).stdout
-    return [document for document in yaml.safe_load_all(text) if document]
+    return helm("template", "switchover", str(CHART), "--namespace", "kafka", *NO_CRDS, *settings).stdout
 
 
 def of(documents: list[dict[str, Any]], kind: str, name: str = "switchover") -> dict[str, Any]:

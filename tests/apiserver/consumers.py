@@ -46,11 +46,12 @@ async def read(workloads: KubernetesWorkloads, kind: str = "Deployment", name: s
     return found
 
 
-async def until(condition: Callable[[], Awaitable[bool]], what: str, seconds: float = 20.0) -> None:
+async def until(condition: Callable[[], Awaitable[bool]], what: str, seconds: float = 20.0, *, pause: float = 0.2) -> None:
+    """By what is read fresh: eight requests each time."""
     patience = Patience(seconds)
     while not await condition():
         assert not patience.over, f"after {patience} still not: {what}"
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(pause)
 
 
 async def up(server: ApiServer, workloads: KubernetesWorkloads, kind: str = "Deployment", name: str = "orders",

@@ -92,7 +92,8 @@ def cluster(kubectl: Kubectl, kubeconfig: Path, crds: object, namespace: str, tm
     made.is_established()
 
 
-@pytest.mark.parametrize("by_hand", [False, True], ids=["by Helm", "by hand"])
+@pytest.mark.parametrize("by_hand", [pytest.param(False, id="by Helm", marks=pytest.mark.long),
+                                     pytest.param(True, id="by hand")])
 def test_crds_of_the_layout_before_are_handed_over_and_upgraded(cluster: Cluster, kubectl: Kubectl, by_hand: bool) -> None:
     """In a chart's crds/ Helm left them as they were; whoever upgraded them by hand owns their fields."""
     cluster.helm("install", str(cluster.before))

@@ -104,7 +104,8 @@ def test_a_value_that_is_taken_away_is_done_without_or_refused_in_words() -> Non
     everything = ("--set", f"networkPolicy.enabled=true,podDisruptionBudget.enabled=true,{WEBHOOK}")
     refused = {}
     for path in paths(yaml.safe_load((CHART / "values.yaml").read_text())):
-        done = helm("template", "switchover", str(CHART), *everything, "--set", f"{path}=null", check=False)
+        crds = () if path.startswith("crds") else NO_CRDS            # half of what helm has to do
+        done = helm("template", "switchover", str(CHART), *everything, *crds, "--set", f"{path}=null", check=False)
         if done.returncode:
             refused[path] = done.stderr
     assert refused["logLevel"]

@@ -359,7 +359,7 @@ async def test_doctor_tells_what_is_there_and_what_is_not(
 # --- completion ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("shell", ["bash", *(pytest.param(each, marks=pytest.mark.long) for each in ("zsh", "fish"))])
 async def test_the_names_that_exist_are_completed(
         shell: str, world: dict[str, dict[str, Any]], kubeconfig: Path, namespace: str) -> None:
     def completed(line: str) -> str:

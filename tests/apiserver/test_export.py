@@ -5,6 +5,7 @@ the same pods.
 """
 
 import base64
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,16 @@ CLIENT_SIDE = ("apply",)
 SERVER_SIDE = ("apply", "--server-side", "--force-conflicts", "--field-manager=git")
 
 
-@pytest_asyncio.fixture(params=[CLIENT_SIDE, SERVER_SIDE], ids=["applied client-side", "applied server-side"])
+def applied(*wanted: tuple[tuple[str, ...], ...], names: str = "cluster") -> pytest.MarkDecorator:
+    """How what is there was applied, and, where the test asks, how the export is then: these in every run."""
+    words = {CLIENT_SIDE: "client-side", SERVER_SIDE: "server-side"}
+    return pytest.mark.parametrize(names, [
+        pytest.param(*each, id=f"applied {'-then '.join(words[how] for how in each)}",
+                     marks=[] if each in wanted else pytest.mark.long)
+        for each in product(words, repeat=len(names.split(",")))], indirect=["cluster"])
+
+
+@pytest_asyncio.fixture
 async def cluster(request: pytest.FixtureRequest, server: ApiServer, kubectl: Kubectl, namespace: str,
                   crds: object) -> Finalized:
     finalized = Finalized(server, kubectl, namespace)
@@ -37,7 +47,7 @@ async def cluster(request: pytest.FixtureRequest, server: ApiServer, kubectl: Ku
     return finalized
 
 
-@pytest.mark.parametrize("how", [CLIENT_SIDE, SERVER_SIDE], ids=["then client-side", "then server-side"])
+@applied((CLIENT_SIDE, CLIENT_SIDE), (SERVER_SIDE, SERVER_SIDE), names="cluster,how")
 async def test_an_apply_of_the_export_restarts_nothing(cluster: Finalized, how: tuple[str, ...]) -> None:
     before = {name: await cluster.live(name) for name in ("kafka", "kafka-controller")}
     assert await cluster.applied_by() == (), "what was applied before the migration does not count"
@@ -58,7 +68,7 @@ async def test_an_apply_of_the_export_restarts_nothing(cluster: Finalized, how: 
     assert (await cluster.live("kafka"))["metadata"]["generation"] == again["metadata"]["generation"]
 
 
-@pytest.mark.parametrize("how", [CLIENT_SIDE, SERVER_SIDE], ids=["then client-side", "then server-side"])
+@applied((CLIENT_SIDE, SERVER_SIDE), (SERVER_SIDE, CLIENT_SIDE), names="cluster,how")
 async def test_giving_back_after_the_export_was_applied_restarts_nothing(cluster: Finalized, how: tuple[str, ...]) -> None:
     """What HandOver does when Git leaves the strategy to the operator; then the export once more."""
     was = await cluster.live("kafka")
@@ -78,6 +88,7 @@ async def test_giving_back_after_the_export_was_applied_restarts_nothing(cluster
     assert names.CLAIM not in now["metadata"].get("annotations", {})
 
 
+@applied((CLIENT_SIDE,))
 async def test_an_apply_of_the_old_manifest_is_no_evidence_any_more(cluster: Finalized) -> None:
     cluster.apply(CLIENT_SIDE, as_stream(await cluster.export()))
     assert await cluster.applied_by() == ("client-side apply",)
@@ -85,6 +96,7 @@ async def test_an_apply_of_the_old_manifest_is_no_evidence_any_more(cluster: Fin
     assert await cluster.applied_by() == ()
 
 
+@applied((SERVER_SIDE,))
 async def test_the_revision_does_tell_a_change_of_the_template(cluster: Finalized) -> None:
     """Without this the test above would prove nothing."""
     was = await cluster.live("kafka")
@@ -96,6 +108,7 @@ async def test_the_revision_does_tell_a_change_of_the_template(cluster: Finalize
     assert (await cluster.live("kafka"))["status"]["updateRevision"] != was["status"]["updateRevision"]
 
 
+@applied((CLIENT_SIDE,))
 async def test_a_person_can_read_it(cluster: Finalized) -> None:
     text = as_stream(await cluster.export())
     for noise in ("managedFields", "resourceVersion", "uid:", "status:", LAST_APPLIED, names.CLAIM, "creationTimestamp",
@@ -112,6 +125,7 @@ async def test_a_person_can_read_it(cluster: Finalized) -> None:
     assert "    exec /opt/kafka/bin/kafka-server-start.sh" in text, "a script stays a script"
 
 
+@applied((SERVER_SIDE,))
 async def test_secrets_are_left_out_and_named_unless_asked_for(cluster: Finalized, tmp_path: Path) -> None:
     without = as_stream(await cluster.export())
     assert "kind: Secret" not in without
@@ -142,13 +156,15 @@ async def test_secrets_are_left_out_and_named_unless_asked_for(cluster: Finalize
         list(into_directory(await cluster.export(), tmp_path / "file"))
 
 
-@pytest.mark.parametrize("step", ["", "Soak", "Finalize"])
-async def test_before_finalize_is_done_there_is_nothing_to_export(cluster: Finalized, step: str) -> None:
-    await cluster.record(step)
-    with pytest.raises(Refused, match="exported after Finalize"):
-        await cluster.export()
+@applied((CLIENT_SIDE,))
+async def test_before_finalize_is_done_there_is_nothing_to_export(cluster: Finalized) -> None:
+    for step in ("", "Soak", "Finalize"):
+        await cluster.record(step)
+        with pytest.raises(Refused, match="exported after Finalize"):
+            await cluster.export()
 
 
+@applied((CLIENT_SIDE,))
 async def test_what_is_missing_is_told(cluster: Finalized) -> None:
     cluster.kubectl("delete", "poddisruptionbudget", "kafka-controller")
     with pytest.raises(Refused, match="PodDisruptionBudget kafka-controller does not exist"):

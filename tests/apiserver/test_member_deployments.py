@@ -109,8 +109,8 @@ class Roll:
     async def stands(self, seconds: float = 2.0) -> MemberWorkload:
         """Nothing moves for so long."""
         before = await self.look()
-        for _ in range(round(seconds / 0.1)):
-            await asyncio.sleep(0.1)
+        for _ in range(round(seconds / 0.25)):
+            await asyncio.sleep(0.25)
             found = await self.look()
             assert found.sizes == before.sizes
             assert found.pods.keys() == before.pods.keys()
@@ -146,7 +146,7 @@ async def test_batch_by_batch_to_its_end_every_pod_is_replaced_once(roll: Roll) 
     assert (await roll.stands(1)).update_strategy == roll.original.update_strategy
 
 
-@pytest.mark.parametrize("moved", [2, 6])
+@pytest.mark.parametrize("moved", [2, pytest.param(6, marks=pytest.mark.long)])
 async def test_the_way_back_replaces_only_what_has_moved(roll: Roll, moved: int) -> None:
     await roll.write(wanted(roll))
     for count in range(2, moved + 1, 2):
@@ -292,7 +292,8 @@ async def test_marks_of_a_batch_that_is_turned_round_before_it_falls_are_taken_o
     assert not any(pod.cost for pod in after.pods.values())
 
 
-@pytest.mark.parametrize(("surge", "unavailable"), [("25%", "25%"), ("100%", "50%")])
+@pytest.mark.parametrize(("surge", "unavailable"), [
+    ("25%", "25%"), pytest.param("100%", "50%", marks=pytest.mark.long)])
 async def test_a_strategy_alone_that_somebody_sets_at_rest_is_set_again_and_no_pod_that_moved_is_lost(
     roll: Roll, surge: str, unavailable: str
 ) -> None:
@@ -321,7 +322,7 @@ async def test_a_strategy_alone_that_somebody_sets_at_rest_is_set_again_and_no_p
     assert roll.fewest == TOTAL
 
 
-@pytest.mark.parametrize("limit", [0, 1])
+@pytest.mark.parametrize("limit", [0, pytest.param(1, marks=pytest.mark.long)])
 async def test_a_deployment_that_keeps_no_old_replicasets_goes_there_and_back(
     server: ApiServer, apply: Callable[..., None], limit: int
 ) -> None:
@@ -352,7 +353,7 @@ async def test_an_autoscaler_that_is_woken_in_the_middle_keeps_the_shares_and_th
         found = await roll.look()
         return found.caught_up and len(found.pods) == sum(found.sizes.values()) == count == found.replicas
 
-    await until(lambda: scaled(9), "woken, it scaled the Deployment", 60)
+    await until(lambda: scaled(9), "woken, it scaled the Deployment", 60, pause=1)       # it looks every 15 s
     assert roll.revisions(await roll.look()) == (6, 3)
     [woken] = (await roll.look()).autoscalers
     await perform(roll.workloads, autoscalers.pause(woken))

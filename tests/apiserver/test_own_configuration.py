@@ -58,7 +58,14 @@ class Release(Finalized):
 RELEASES = [(world, how) for world in ("generated", "variables", "words") for how in (SERVER_SIDE, CLIENT_SIDE)]
 
 
-@pytest_asyncio.fixture(params=RELEASES, ids=lambda param: f"{param[0]}, {param[1][0]}")
+def releases(*wanted: tuple[str, tuple[str, ...]]) -> pytest.MarkDecorator:
+    """Every chart, upgraded as Helm 4 does it and as Helm 3 does; these in every run."""
+    return pytest.mark.parametrize("release", [
+        pytest.param(each, id=f"{each[0]}, {each[1][0]}", marks=[] if each in wanted else pytest.mark.long)
+        for each in RELEASES], indirect=True)
+
+
+@pytest_asyncio.fixture
 async def release(request: pytest.FixtureRequest, server: ApiServer, kubectl: Kubectl, namespace: str,
                   kubeconfig: Path, crds: object) -> Release:
     found = Release(server, kubectl, namespace, *request.param, kubeconfig)
@@ -70,6 +77,7 @@ async def release(request: pytest.FixtureRequest, server: ApiServer, kubectl: Ku
     return found
 
 
+@releases(("generated", SERVER_SIDE), ("variables", CLIENT_SIDE))
 async def test_what_an_upgrade_leaves_of_us_is_taken_out_and_later_ones_restart_nothing(release: Release) -> None:
     assert not await release.brought(), "nobody has changed anything"
     release.upgrade()
@@ -91,6 +99,7 @@ async def test_what_an_upgrade_leaves_of_us_is_taken_out_and_later_ones_restart_
     assert (await release.live("kafka"))["status"]["updateRevision"] != now["status"]["updateRevision"], "it does tell"
 
 
+@releases(("words", SERVER_SIDE))
 async def test_the_template_is_what_the_chart_renders(release: Release, kubectl: Kubectl) -> None:
     """A release that never met us has the same revision of its template, by content."""
     release.upgrade()
@@ -101,6 +110,7 @@ async def test_the_template_is_what_the_chart_renders(release: Release, kubectl:
     assert (await release.live("kafka"))["spec"]["template"] == ours
 
 
+@releases(("generated", CLIENT_SIDE))
 async def test_a_release_of_the_old_values_has_brought_nothing(release: Release) -> None:
     """Whatever it is done for, brokers are not rolled to it."""
     release.helm("upgrade", *release.how)

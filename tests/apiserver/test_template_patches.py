@@ -137,6 +137,10 @@ SAME = {
         spec: {volumes: [{name: nothing, $patch: delete}], affinity: {$patch: delete}, priorityClassName: null,
                containers: [{name: app, lifecycle: {preStop: null}}]}""",
 }
+STORED = ("a key that comes, and one that goes", "a volume of another kind, by what stays", "a new volume and its mount",
+          "a new init container between", "a container that goes", "variables: changed, new, gone", "an argument less",
+          "a probe of another kind", "keyed by others")
+"""Of these those that are written in every run; all of them are tried on the API server."""
 REPLACED = {
     "a probe, by what stays": (
         "spec: {containers: [{name: app, readinessProbe: {$retainKeys: [exec], exec: {command: [ok]}}}]}",
@@ -204,7 +208,12 @@ async def test_what_we_make_of_a_patch_is_what_the_api_server_makes_of_it(
     original = await up(server, workloads)
     for name, text in {**SAME, **{name: text for name, (text, _) in REPLACED.items()}}.items():
         patch = yaml.safe_load(text)
-        assert await kept(server, merged(original.template, patch)) == await strategic(server, patch), name
+        ours = await kept(server, merged(original.template, patch))
+        assert ours == await strategic(server, patch), name
+        before, after = modes(original, text)
+        if name in SAME and before != after:
+            assert change.differing(replace(original, template=ours), "app", after) == (), name
+            assert change.differing(replace(original, template=ours), "app", before), name
     assert (await read(workloads)).template == original.template
 
 
@@ -220,17 +229,18 @@ async def test_what_is_no_patch_for_the_api_server_is_none_for_us(
             merged(original.template, parsed(text))
 
 
+@pytest.mark.parametrize("patches", [STORED, pytest.param(tuple(SAME), marks=pytest.mark.long)], ids=["some", "all"])
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
 async def test_it_is_written_seen_and_taken_back(
-    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None], kind: str
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None], kind: str, patches: tuple[str, ...]
 ) -> None:
     """What the API server fills in is no difference, and of what it filled in nothing stays."""
     apply(made(kind))
     if kind == "StatefulSet":
         await perform(workloads, ordered.hold(await up(server, workloads, kind)))
     original = await up(server, workloads, kind)
-    for name, text in SAME.items():
-        before, after = modes(original, text)
+    for name in patches:
+        before, after = modes(original, SAME[name])
         if before == after:
             continue
         assert change.differing(original, "app", before) == (), name

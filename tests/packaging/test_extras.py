@@ -8,6 +8,7 @@ import subprocess
 import tomllib
 import zipfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -76,43 +77,99 @@ def option(parameter: inspect.Parameter) -> Sequence[str]:
     return (f"--{parameter.name.replace('_', '-')}",) if is_option else ()
 
 
-EACH_COMMAND = """
-import contextlib, json, os, sys
+TRIED = """
+import gc, json, os, sys, traceback
+from importlib import import_module
+from pkgutil import walk_packages
+import switchover
 from switchover.cli.entry import main
 
-with contextlib.suppress(ImportError):
-    import switchover.cli.main
+lacks = {}
+for each in walk_packages(switchover.__path__, "switchover."):
+    try:
+        import_module(each.name)
+    except ImportError as error:
+        lacks[each.name] = str(error)
+    else:
+        lacks[each.name] = ""
+print(json.dumps(lacks), flush=True)
+gc.freeze()
 for arguments in json.load(sys.stdin):
     with open("stdout", "w+") as stdout, open("stderr", "w+") as stderr:
         if (child := os.fork()) == 0:
             os.dup2(stdout.fileno(), 1)
             os.dup2(stderr.fileno(), 2)
-            sys.argv = ["switchover", *arguments]
-            main()
-            sys.exit()
+            sys.argv, ended = ["switchover", *arguments], 1
+            try:
+                ended = main() or 0
+            except SystemExit as ending:
+                ended = ending.code or 0
+            except BaseException:
+                traceback.print_exc()
+            sys.stdout.flush(), sys.stderr.flush()
+            os._exit(ended)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         stdout.seek(0), stderr.seek(0)
-        print(json.dumps([status, stdout.read(), stderr.read()]))
+        print(json.dumps([status, stdout.read(), stderr.read()]), flush=True)
 """
-"""What the program does with each list of arguments, by line; what all commands import is imported once."""
+"""What each module lacks ("": nothing), and then, by line, what the program does with each list of arguments. All modules
+are imported once, each command is a copy of the process that has them, and tries again what could not be imported. A copy
+ends at once: to take every module of it apart cost as much as to import them."""
+
+Done = subprocess.CompletedProcess[str]
 
 
-def test_every_command_works_or_says_which_extra_it_needs(installation: Installation) -> None:
-    """It works: it did what it does, or it refused what it was given in words."""
+def tried(installation: Installation, *commands: Sequence[str]) -> tuple[dict[str, str], list[Done]]:
+    """What each module of the package lacks in this environment, and what each command did."""
+    script = installation.run("python", "-c", TRIED, stdin=json.dumps(commands))
+    assert script.returncode == 0, script.stderr
+    lacks, *did = map(json.loads, script.stdout.splitlines())
+    return lacks, [Done(command, *each) for command, each in zip(commands, did, strict=True)]
+
+
+EXPLAINED = (("explain", "AwaitingApproval"), ("explain", "GroupLag"), ("explain", "AllInSync"))
+NO_PICTURES = ("report", "none", "--format", "md")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What came of one environment: by module what it lacks, and what each command did."""
+
+    extra: str
+    lacks: dict[str, str]
+    each: list[Done]
+    explained: list[Done]
+    no_pictures: Done
+
+
+@pytest.fixture(scope="module")
+def trial(installation: Installation) -> Trial:
     config = installation.directory / "pipeline.yaml"
     config.write_text("cluster: demo\nstore: /data\n")
-    commands = list(invocations(config))
-    did = installation.run("python", "-c", EACH_COMMAND, stdin=json.dumps(commands))
-    assert did.returncode == 0, did.stderr
-    for (command, *_), line in zip(commands, did.stdout.splitlines(), strict=True):
-        done = subprocess.CompletedProcess(command, *json.loads(line))
+    lacks, did = tried(installation, *EXPLAINED, NO_PICTURES, *invocations(config))
+    count = len(EXPLAINED)
+    return Trial(installation.extra, lacks, did[count + 1:], did[:count], did[count])
+
+
+def test_every_command_works_or_says_which_extra_it_needs(trial: Trial) -> None:
+    """It works: it did what it does, or it refused what it was given in words."""
+    for done in trial.each:
+        command = done.args[0]
         extra = OF_COMMAND.get(command, "cli")
         needs = f"switchover {command} needs switchover[{extra}]: pip install 'switchover[{extra}]' "
         assert done.returncode in (0, 2), done
         if done.returncode == 2:
             assert re.fullmatch(r"switchover\b.*\n", done.stderr), done.stderr        # one line: no traceback
-        lacks = extra not in CONTAINS[installation.extra] or (installation.extra == "operator" and command in DRAW)
+        lacks = extra not in CONTAINS[trial.extra] or (trial.extra == "operator" and command in DRAW)
         assert done.stderr.startswith(needs) == lacks, done
+
+
+@pytest.mark.long
+def test_a_process_of_its_own_does_what_the_copy_did(installation: Installation, trial: Trial) -> None:
+    """Whatever order it imports its modules in, and to its very end."""
+    for copy in trial.each:
+        alone = installation.run("switchover", *copy.args)
+        assert (alone.returncode, alone.stdout, alone.stderr) == (copy.returncode, copy.stdout, copy.stderr), copy.args
 
 
 def test_without_a_command_it_tells_what_there_is(installation: Installation) -> None:
@@ -126,39 +183,31 @@ def test_without_a_command_it_tells_what_there_is(installation: Installation) ->
 
 
 @pytest.mark.parametrize("installation", ["cli"], indirect=True)
-def test_the_runbooks_travel_and_kubectl_finds_its_plugin(installation: Installation) -> None:
-    done = installation.run("switchover", "explain", "AwaitingApproval")
-    assert (done.returncode, done.stdout) == (0, (ROOT / "docs/runbooks/AwaitingApproval.md").read_text()), done.stderr
-    assert installation.run("kubectl-switchover", "explain", "AwaitingApproval").stdout == done.stdout
-    assert installation.run("switchover", "explain", "GroupLag").stdout.startswith("# GroupLag\n\nUrgency: ")
-    assert installation.run("switchover", "explain", "AllInSync").stdout.startswith("# AllInSync\n")
+def test_the_runbooks_travel_and_kubectl_finds_its_plugin(installation: Installation, trial: Trial) -> None:
+    runbook, lag, gate = trial.explained
+    assert (runbook.returncode, runbook.stdout) == (0, (ROOT / "docs/runbooks/AwaitingApproval.md").read_text()), runbook
+    assert lag.stdout.startswith("# GroupLag\n\nUrgency: ")
+    assert gate.stdout.startswith("# AllInSync\n")
+    assert installation.run("kubectl-switchover", "explain", "AwaitingApproval").stdout == runbook.stdout
     done = installation.run("kubectl_complete-switchover", "explain", "AwaitingAp")
     assert done.stdout.splitlines() == ["AwaitingApproval", ":4"], done
 
 
-IMPORTS = """
-import sys
-from importlib import import_module
-from pkgutil import walk_packages
-import switchover
-for each in walk_packages(switchover.__path__, "switchover."):
-    if not each.name.startswith(tuple(sys.argv[1:])):
-        import_module(each.name)
-        print(each.name)
-"""
+def all_found(lacks: dict[str, str], extra: str) -> None:
+    """Every module that is for the extra finds its packages."""
+    assert "switchover.kafka.ports" in lacks
+    assert {name: why for name, why in lacks.items() if why and not name.startswith(NOT_FOR[extra])} == {}
 
 
 @pytest.mark.parametrize("installation", NOT_FOR, indirect=True)
-def test_every_module_finds_its_packages(installation: Installation) -> None:
+def test_every_module_finds_its_packages(trial: Trial) -> None:
     """Those as well that a command imports only once it is at work."""
-    done = installation.run("python", "-c", IMPORTS, *NOT_FOR[installation.extra])
-    assert done.returncode == 0, done.stderr
-    assert "switchover.kafka.ports" in done.stdout
+    all_found(trial.lacks, trial.extra)
 
 
 @pytest.mark.parametrize("installation", ["operator"], indirect=True)
-def test_a_report_without_pictures_needs_nothing_that_draws(installation: Installation) -> None:
-    done = installation.run("switchover", "report", "none", "--format", "md")
+def test_a_report_without_pictures_needs_nothing_that_draws(trial: Trial) -> None:
+    done = trial.no_pictures
     assert (done.returncode, "matplotlib" in done.stderr) == (2, False), done
     assert done.stderr.startswith("switchover: "), done
 
@@ -227,9 +276,8 @@ def test_nothing_loads_what_the_image_leaves_out(installation: Installation) -> 
     assert left_out
     for each in (*map(packages.joinpath, left_out), *packages.rglob("tests")):
         shutil.rmtree(each)
-    done = installation.run("python", "-c", IMPORTS, *NOT_FOR["operator"])
-    assert (done.returncode, "switchover.kafka.ports" in done.stdout) == (0, True), done.stderr
     kubeconfig = installation.directory / "kubeconfig"
     kubeconfig.write_text(UNREACHABLE)
-    done = installation.run("switchover", "list", "--kubeconfig", str(kubeconfig))
+    lacks, (done,) = tried(installation, ("list", "--kubeconfig", str(kubeconfig)))
+    all_found(lacks, "operator")
     assert (done.returncode, done.stderr.count("\n"), "127.0.0.1:1" in done.stderr) == (2, 1, True), done

@@ -7,9 +7,7 @@ from pydantic import ValidationError
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
 from switchover.api.kafka_migration import KafkaMigrationStep
-from switchover.cluster.plan import PLAN
 from switchover.engine.plan import Plan
-from switchover.groups.plan import plan_of
 
 Resource = Mapping[str, Any]
 
@@ -17,9 +15,17 @@ _OPTIONAL = {KafkaMigrationStep.RAISE_PROTOCOL_VERSION}
 
 
 def plan_in(resource: Resource) -> Plan[Any]:
-    """Its plan. Raises ValidationError for a spec that this program cannot read."""
+    """Its plan. Raises ValidationError for a spec that this program cannot read.
+
+    A plan stands on everything that a step may need: whoever asks for none, such as a shell that completes a name, need not
+    wait for it.
+    """
     if resource.get("kind") == "ConsumerGroupMigration":
+        from switchover.groups.plan import plan_of
+
         return plan_of(ConsumerGroupMigrationSpec.model_validate(resource.get("spec")))
+    from switchover.cluster.plan import PLAN
+
     return PLAN
 
 
