@@ -205,8 +205,9 @@ ROWS: tuple[tuple[Broker, Row], ...] = (
     (Broker("3.9", "group.coordinator.rebalance.protocols=classic,consumer\n"), PREVIEW),
 )
 OFTEN = {Broker("4.4"), Broker("4.4", "group.consumer.max.size=1\n")}
-"""Brokers that every run asks; the others are for the long list: what they refuse and tell is asked of them in
-test_wire_groups.py, and what Preflight makes of that in unit/test_group_gates.py."""
+"""Brokers that every run asks; the others are for the long list. What they refuse and tell is asked of such brokers in
+test_wire_groups.py (a protocol that is not listed answers as one that is off), and unit/test_group_gates.py says what
+Preflight makes of it."""
 
 
 @pytest.fixture(scope="module")

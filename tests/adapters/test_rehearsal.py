@@ -17,6 +17,7 @@ from adapters.servers import ZooKeeperServer, srvr
 from fakes.planted_trees import FAULTS, Nodes, clean, planted
 from patience import stretched
 from switchover.api.status import Severity
+from switchover.cli import rehearse_replica
 from switchover.cli.rehearse_replica import conduct
 from switchover.cluster.rehearsal import pack
 from switchover.cluster.rehearsal import report as reports
@@ -116,11 +117,14 @@ def test_a_replica_that_dies_is_told_within_its_limits(tmp_path: Path) -> None:
     assert "did not answer" in message.read_text() or "ended" in message.read_text()
 
 
-def test_an_image_without_zookeeper_is_told_as_one(tmp_path: Path) -> None:
+def test_an_image_without_zookeeper_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rehearse_replica, "ANSWER_SECONDS", 120.0)
     files, message, replica = tree_files(tmp_path / "tree", clean()), tmp_path / "message", tmp_path / "replica"
     replica.mkdir()
     with running(replica, "4.4") as place:
+        began = time.monotonic()
         assert not conduct(files, place, "3.9", message, print)
+        assert time.monotonic() - began < stretched(15), "a server that is not there was waited for"
     assert message.read_text() == (
         "the replica's zookeeper ended with code 1 while it started: ClassNotFound in QuorumPeerMain")
 
