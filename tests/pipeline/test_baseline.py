@@ -168,7 +168,6 @@ def test_rows_of_one_group_are_exchanged_once(spark: SparkSession, tmp_path: Pat
     assert "BatchEvalPython" not in plan
 
 
-@pytest.mark.long
 def test_offsets_in_zookeeper_are_told_as_those_in_kafka_are(spark: SparkSession, tmp_path: Path):
     world = made_up(Random(4), 60, POLL, groups=1, partitions=2)
     for place in world.groups["group-0"].values():
