@@ -26,8 +26,9 @@ BUDGETS = {
 """Seconds for each layer, its fixtures included, in all workers on two cores; in the order of running: the stories take
 longest, what waits runs beside them, what computes fills the time that both leave."""
 
-WHOLE = {"pipeline", "apiserver", "stories"}
-"""What one worker takes whole, since it shares one Spark, one control plane, one sandbox. The rest it takes file by file."""
+WHOLE = {"pipeline", "apiserver"}
+"""Layers that one worker takes whole, since they share one Spark, one control plane; so do the stories one sandbox, and jobs
+on real servers one Spark. The rest it takes file by file."""
 
 COMPUTING = {"pipeline", "simulation", "packaging", "unit"}
 """Layers that wait for nothing: what a spare worker takes as long as there is any."""
@@ -88,9 +89,12 @@ class Units(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.split("::")[0]
-        found = layer(ROOT.parent / file)
-        unit = "stories" if found == "sandbox" and Path(file).name != "test_sandbox_lifecycle.py" else found
-        return unit if unit in WHOLE else file
+        found, name = layer(ROOT.parent / file), Path(file).name
+        if found == "sandbox" and name != "test_sandbox_lifecycle.py":
+            return "stories"
+        if found == "adapters" and name.startswith("test_pipeline_"):
+            return "jobs"
+        return found if found in WHOLE else file
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         if spare(node.workerinput["workerid"]):

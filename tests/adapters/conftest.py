@@ -19,14 +19,6 @@ def zookeeper_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafk
         yield cluster
 
 
-@pytest.fixture(scope="package")
-def kraft_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """Broker 1 and controllers 3000–3002, born in KRaft mode. Leave them running."""
-    with kafka_cluster(tmp_path_factory.mktemp("kraft-cluster"), controllers=(3000, 3001, 3002)) as cluster:
-        cluster.start_kraft()
-        yield cluster
-
-
 @pytest.fixture
 def own_cluster(tmp_path: Path) -> Iterator[KafkaCluster]:
     """A cluster of this test alone, broker 1 and controllers 3000–3002, nothing started yet."""
@@ -50,9 +42,9 @@ def oldest_kafka_4(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KRaftNo
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
-    """ZooKeeper of one file of tests alone, which may stop and start it."""
+    """ZooKeeper without Kafka. Who freezes it lets it go on."""
     server = ZooKeeperServer(tmp_path_factory.mktemp("zookeeper"))
     server.start(server.properties())
     yield server

@@ -19,8 +19,8 @@ from history.report import Report
 from patience import stretched
 
 SANDBOX, BUILD, OPERATOR = (Path(__file__).parents[2] / name for name in ("sandbox", "build", "operator"))
-RATE = 120
-"""Records a second of a producer."""
+RATE, EVERY_MS = 120, 100
+"""Records a second of a producer, and how often it sends what is due: each time means a request, and fetches of members."""
 
 
 JAVA = ["java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
@@ -113,7 +113,8 @@ class Group:
         self._directory = directory
         self.processes: list[Process] = []
         self._environment = {
-            "BOOTSTRAP_SERVERS": bootstrap, "TOPIC": self.topic, "GROUP": self.name, "RATE": str(RATE), **environment}
+            "BOOTSTRAP_SERVERS": bootstrap, "TOPIC": self.topic, "GROUP": self.name, "RATE": str(RATE),
+            "EVERY_MS": str(EVERY_MS), **environment}
         create_topic(bootstrap, self.topic, partitions)
         self.producer = self._started("producer", [sys.executable, "-m", "load", "produce"],
                                       HISTORY=str(directory / "load.json"), ACKNOWLEDGED=str(directory / "producer.jsonl"))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.formatted import lay_out
 from adapters.servers import KafkaServer, ZooKeeperServer, free_port
 from adapters.test_zookeeper import opened, writer
 from fakes.planted_trees import planted
@@ -67,7 +68,7 @@ async def claimed(directory: Path, *faults: str) -> AsyncIterator[Claimed]:
     tree = KazooTree(Access(str(zookeeper.address)))
     try:
         await tree.load(attempt.chroot, nodes)
-        controller.format(CLUSTER, attempt.migrating())
+        lay_out(controller, CLUSTER, attempt.migrating())
         controller.start(attempt.migrating())
         found = Claimed(controller, attempt.migrating(), tree, str(zookeeper.address), attempt.chroot)
         assert not await register(found.controller, Tree(nodes).registered, CLUSTER, METADATA_LEVELS["3.9"], 30)
@@ -75,11 +76,11 @@ async def claimed(directory: Path, *faults: str) -> AsyncIterator[Claimed]:
         yield found
     finally:
         await tree.close()
-        controller.stop()
-        zookeeper.stop()
+        controller.kill()
+        zookeeper.kill()
 
 
-@pytest.mark.parametrize("fault", ["unknown quota", "quota with a decimal"])
+@pytest.mark.parametrize("fault", ["unknown quota", pytest.param("quota with a decimal", marks=pytest.mark.long)])
 async def test_dual_write_begins_once_the_quota_is_put_right(tmp_path: Path, fault: str) -> None:
     async with claimed(tmp_path, fault) as found:
         copied = await found.offset()

@@ -27,6 +27,7 @@ from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i32
 
 from adapters import guarded
+from adapters.clusters import KRaftNode
 from adapters.eventually import eventually
 from adapters.group_brokers import Broker, Serve, one_at_a_time, policy
 from adapters.group_members import (
@@ -203,8 +204,10 @@ ROWS: tuple[tuple[Broker, Row], ...] = (
     *((Broker(version, "group.coordinator.rebalance.protocols=classic\n"), NOT_LISTED) for version in ("4.4", "4.0")),
     (Broker("3.9", "group.coordinator.rebalance.protocols=classic,consumer\n"), PREVIEW),
 )
-OFTEN = {broker for broker, _ in ROWS if broker.version != "4.0"} - {Broker("4.4", policy("downgrade"))}
-"""Brokers that every run starts; the others are for the long list."""
+OFTEN = {Broker("4.4"), Broker("4.4", "group.consumer.max.size=1\n")}
+"""Brokers that every run asks; the others are for the long list. What they refuse and tell is asked of such brokers in
+test_wire_groups.py (a protocol that is not listed answers as one that is off), and unit/test_group_gates.py says what
+Preflight makes of it."""
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +218,9 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
 
 @pytest.fixture
 def server(request: pytest.FixtureRequest, serving: Serve) -> Address:
+    if request.param == Broker("4.4"):                          # as it comes
+        newest: KRaftNode = request.getfixturevalue("newest_kafka")
+        return newest.address
     return serving(request.param)
 
 

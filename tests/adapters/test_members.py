@@ -67,6 +67,7 @@ def test_python_and_java_hand_partitions_to_each_other_in_one_group(
     assert max(each.offset or 0 for each in two.events(Kind.CLAIM)) > 0, "the group's offset, not none"
 
 
+@pytest.mark.long
 def test_a_cooperative_java_member_gives_back_only_what_moves(zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
     with group(zookeeper_cluster.bootstrap, tmp_path) as all_:
         one = all_.member("one", java(), ASSIGNOR="cooperative-sticky")

@@ -41,6 +41,7 @@ from kio.static.primitive import i8, i64Timedelta
 from adapters.admin import changed, create_topic
 from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.eventually import eventually
+from adapters.formatted import lay_out
 from adapters.test_wire_faults import Trimmed, reading
 from fakes.metadata_sides import config, topic_node
 from patience import stretched
@@ -115,7 +116,7 @@ authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 metadata.log.max.record.bytes.between.snapshots=1000
 metadata.max.retention.ms=1
 """)
-        server.format(state.cluster_id, text)
+        lay_out(server, state.cluster_id, text)
         server.start(text)
 
     async def to(self, mode: str) -> None:

@@ -29,7 +29,7 @@ from switchover.pipeline.job import JobFailed
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KRaftNode]:
     """Kafka 4.4 of this file alone: its `__consumer_offsets` is cut, deleted and made again."""
     with node(tmp_path_factory.mktemp("ranges"), "4.4") as server:
-        server.begin("offsets.topic.num.partitions=2\nlog.retention.check.interval.ms=500\n")
+        server.begin("offsets.topic.num.partitions=2\nlog.retention.check.interval.ms=500\nlog.initial.task.delay.ms=500\n")
         yield server
 
 

@@ -2,13 +2,14 @@
 
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
 
 import pytest
 
 from adapters.admin import create_topic
-from adapters.clusters import KafkaCluster
+from adapters.clusters import KafkaCluster, kafka_cluster
 from adapters.eventually import eventually
 from adapters.finalized import finalized
 from adapters.servers import loopback
@@ -25,6 +26,14 @@ METADATA_VERSION_3_9 = 21
 LEADER_AND_ISR, DESCRIBE_QUORUM = 4, 55
 
 Answer = TypeVar("Answer")
+
+
+@pytest.fixture(scope="module")
+def kraft_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """Broker 1 and controllers 3000–3002, born in KRaft mode. Leave them running."""
+    with kafka_cluster(tmp_path_factory.mktemp("kraft-cluster"), controllers=(3000, 3001, 3002)) as cluster:
+        cluster.start_kraft()
+        yield cluster
 
 
 def voters(cluster: KafkaCluster) -> dict[int, Address]:

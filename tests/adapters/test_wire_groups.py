@@ -111,7 +111,8 @@ def preview(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KRaftNode]:
 # --- Brokers ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("which", "release"), [("newest_kafka", (4, 4)), ("oldest_kafka_4", (4, 0))])
+@pytest.mark.parametrize(("which", "release"), [
+    ("newest_kafka", (4, 4)), pytest.param("oldest_kafka_4", (4, 0), marks=pytest.mark.long)])
 async def test_a_broker_of_kafka_4(which: str, release: tuple[int, int], request: pytest.FixtureRequest) -> None:
     server: KRaftNode = request.getfixturevalue(which)
     told = await asking(server.address).broker(server.address, 1)
@@ -435,24 +436,26 @@ async def test_readiness_creates_nothing(which: str, request: pytest.FixtureRequ
     assert (await groups.describe("untouched")).state is GroupState.DEAD
 
 
+@pytest.mark.parametrize("which", BOTH)
 async def test_asking_what_members_support_disturbs_nobody(
-    newest_kafka: KRaftNode, oldest_kafka_4: KRaftNode, zookeeper_cluster: KafkaCluster,
+    which: str, request: pytest.FixtureRequest, zookeeper_cluster: KafkaCluster,
 ) -> None:
-    servers = (newest_kafka.address, oldest_kafka_4.address, zookeeper_cluster.brokers[1].address)
-    before = {}
+    kafka_4: KRaftNode = request.getfixturevalue(which)
+    servers = (kafka_4.address, zookeeper_cluster.brokers[1].address)
+    before, group = {}, f"asked-{which}"
     for server in servers:
         groups = asking(server)
-        await awake(groups, "asked")
-        await classic_member(server, "asked", subscription("t", 7), assignment("t", 0),
+        await awake(groups, group)
+        await classic_member(server, group, subscription("t", 7), assignment("t", 0),
                              strategies=("cooperative-sticky", "range"))
-        before[server] = await groups.describe("asked")
+        before[server] = await groups.describe(group)
         assert before[server].assignor == "cooperative-sticky"
-        assert [await groups.all_support("asked", strategy) for strategy in ("range", "cooperative-sticky", "sticky")] == [
+        assert [await groups.all_support(group, strategy) for strategy in ("range", "cooperative-sticky", "sticky")] == [
             True, True, False]
     deadline = time.monotonic() + 7                     # longer than the session of the pending members
     while time.monotonic() < deadline:
         for server in servers:
-            assert await asking(server).describe("asked") == before[server]
+            assert await asking(server).describe(group) == before[server]
         await asyncio.sleep(0.5)
 
 

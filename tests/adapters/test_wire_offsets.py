@@ -258,12 +258,12 @@ class Member:
 
 @contextlib.contextmanager
 def traffic(servers: str, topic: str, partitions: int) -> Iterator[None]:
-    """Some 50 records a second to each partition."""
+    """Some ten records a second to each partition."""
     ends = threading.Event()
 
     def run() -> None:
         producer = Producer({"bootstrap.servers": servers, "linger.ms": 0})
-        while not ends.wait(0.02):
+        while not ends.wait(0.1):
             for number in range(partitions):
                 producer.produce(topic, b"x", partition=number)
             producer.poll(0)

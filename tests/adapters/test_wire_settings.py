@@ -123,6 +123,7 @@ async def test_another_broker_does_not_answer_for_the_one_that_is_meant(broker: 
         await KafkaWire({}).settings(broker, 99)
 
 
+@pytest.mark.long
 async def test_a_stopped_broker_is_unreachable_and_comes_back(tmp_path: Path) -> None:
     with kafka_cluster(tmp_path) as cluster:
         cluster.start_zookeeper_mode()

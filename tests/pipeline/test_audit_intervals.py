@@ -118,6 +118,7 @@ def test_a_hash_that_stands_for_two_keys_is_told(spark: SparkSession) -> None:
     assert collisions(rows, ["group", "topic", "partition"]) == 1
 
 
+@pytest.mark.long
 def test_one_exchange_is_enough_and_none_where_the_data_is_bucketed(spark: SparkSession) -> None:
     rows = hashed(_seeded(spark, 1000, 70), ["group", "topic", "partition"]).withColumn("owner", f.lit("a"))
     assert _exchanges(overlaps(rows, [KEY], "s", "e")) == 1

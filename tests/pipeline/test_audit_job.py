@@ -56,6 +56,7 @@ def test_a_clean_group(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.
     assert {Path(file["path"]).parts[0] for file in manifest["files"]} >= {"evidence.parquet", "report.txt"}
 
 
+@pytest.mark.long
 def test_what_could_not_be_read_leaves_the_verdict_open(spark: SparkSession, tmp_path: Path) -> None:
     captures = captured()
     captures.generation("good", 1, -40_000, {"m-id": None, "n-id": None})

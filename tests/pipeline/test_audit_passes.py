@@ -91,6 +91,7 @@ def test_of_a_member_only_what_cannot_be_an_older_commit_is_proven(spark: SparkS
     assert {True, False} == {each for rows in proven.values() for each in rows}
 
 
+@pytest.mark.long
 def test_members_that_write_both_stores_are_judged_as_if_they_wrote_one(spark: SparkSession, stories: list[Offsets]) -> None:
     chance = random.Random(13)
     kept = [[offset for offset in offsets if offset is not None] for offsets in stories]

@@ -165,7 +165,7 @@ def told(group: Group) -> tuple[Any, ...]:
             group.members)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_groups_are_those_that_a_walk_finds(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     captures = fleet(random.Random(seed), 120)
     found = collected(spark, filed(tmp_path, *captures))

@@ -140,6 +140,10 @@ class ZooKeeperTree(Protocol):
 class ReplicaTree(Protocol):
     """The ZooKeeper of a rehearsal's replica; a tree lies below a chroot of its own."""
 
+    async def listens(self) -> bool:
+        """Whether it takes connections yet. Every other question waits for that."""
+        ...
+
     async def load(self, chroot: str, nodes: Mapping[str, bytes | None]) -> None:
         """Create it. Refused where something is there already: no other ZooKeeper is ever written to."""
         ...

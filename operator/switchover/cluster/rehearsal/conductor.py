@@ -142,12 +142,8 @@ class Rehearsal:
             "org.apache.zookeeper.server.quorum.QuorumPeerMain", (file,), HEAP["zookeeper"],
             {file: zookeeper(self._parts.place)}))
         self._told("starting ZooKeeper")
-
-        async def answers() -> bool:
-            return await self._parts.zookeeper.replica_nodes("") is not None
-
         with self._timed("zookeeper"):
-            await self._up("zookeeper", answers)
+            await self._up("zookeeper", self._parts.zookeeper.listens)
 
     async def _attempt(self, tree: Tree, *, whole: bool) -> Course:
         """Load a tree, claim it, and see what comes of it; `whole` goes on after dual write has begun."""

@@ -1,5 +1,6 @@
 """Reads the tree that a rehearsal works on out of ZooKeeper, and writes it into a replica's (docs/rehearsal.md)."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -82,6 +83,17 @@ class KazooTree(ZooKeeperSession):
                 f"ZooKeeper at {self._named} has {nodes:,} nodes of metadata or more, for which this operator has too "
                 f"little memory; raise resources.limits.memory of its chart to {memory.limit_for(needed)} or more, or set "
                 "spec.rehearsal.enabled to false")
+
+    async def listens(self) -> bool:
+        """Whether a server takes connections yet: a session would wait for that with all of its patience."""
+        for server in self._servers:
+            try:
+                _, writer = await asyncio.open_connection(server.host, server.port)
+            except OSError:
+                continue
+            writer.close()
+            return True
+        return False
 
     async def load(self, chroot: str, nodes: Mapping[str, bytes | None]) -> None:
         """Create `chroot`, which must not exist, and all nodes below it. Raises Refused where it does exist."""
