@@ -22,7 +22,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("busy")
 
 BUDGETS = {
-    "sandbox": 770, "apiserver": 1100, "adapters": 1170, "pipeline": 530, "simulation": 700, "packaging": 150, "unit": 390}
+    "sandbox": 690, "apiserver": 730, "adapters": 870, "pipeline": 270, "simulation": 420, "packaging": 50, "unit": 200}
 """Seconds for each layer, its fixtures included, in all workers on two cores; in the order of running: the stories take
 longest, what waits runs beside them, what computes fills the time that both leave."""
 
