@@ -94,7 +94,7 @@ def api_client(kubeconfig: Path) -> Iterator[client.ApiClient]:
 
 
 @pytest.fixture(scope="package")
-def may(api_client: client.ApiClient) -> Callable[..., bool]:
+def may(api_client: client.ApiClient) -> May:
     """Whether somebody has a right, such as patch on statefulsets.apps: asked as by `kubectl auth can-i --as`, whose start
     costs thirty times as much."""
     reviews = client.AuthorizationV1Api(api_client)

@@ -109,8 +109,7 @@ class Observer:
 
     async def see(self, picture: Picture, lease_holder: str, *, fresh: bool = True) -> Picture:
         """The picture with the facts of this pass. Never raises."""
-        return replace(picture, facts=await self._facts(
-            picture, lease_holder, self._workloads if fresh else self._watched, fresh))
+        return replace(picture, facts=await self._facts(picture, lease_holder, fresh))
 
     async def perform(self, effect: Elsewhere) -> None:
         """An effect on ZooKeeper or Kafka, through the clients that this pass has looked with."""
@@ -132,16 +131,15 @@ class Observer:
         """All that the migration made or changed and that is still there. Raises Unreachable."""
         return await leftovers(self._workloads, migration)
 
-    async def _facts(self, picture: Picture, lease_holder: str, workloads: Workloads, fresh: bool) -> Facts:
+    async def _facts(self, picture: Picture, lease_holder: str, fresh: bool) -> Facts:
         """The facts of this pass: what is read in every one, and what the leg on record names. Never raises."""
         spec, named = picture.spec, PLAN.needs(picture.position)
         clients = await self._known(self._connected.clients(controllers=bool(picture.position.nodes)), READ_SECONDS)
         if not isinstance(clients, Known):
-            return await self._blind(picture, lease_holder, workloads, clients, fresh)
+            return await self._blind(picture, lease_holder, clients, fresh)
         self._take(clients.value)
         async with asyncio.TaskGroup() as first:
-            kubernetes = first.create_task(
-                self._known(self._kubernetes(picture, lease_holder, workloads, fresh), READ_SECONDS))
+            kubernetes = first.create_task(self._known(self._kubernetes(picture, lease_holder, fresh), READ_SECONDS))
             zookeeper = first.create_task(self._if(Need.CLIENTS_OF_ZOOKEEPER not in named, self.zookeeper.state))
             first.create_task(self._find_brokers(picture))
         brokers = self._where(picture, kubernetes.result(), self._brokers(picture, zookeeper.result()))
@@ -227,9 +225,9 @@ class Observer:
     async def _metadata(self, secret: str | None, states: bool) -> TreeReading:
         return await self.zookeeper.metadata(secret, states=states)
 
-    async def _blind(self, picture: Picture, lease_holder: str, workloads: Workloads, why: Unknown, fresh: bool) -> Facts:
+    async def _blind(self, picture: Picture, lease_holder: str, why: Unknown, fresh: bool) -> Facts:
         """Without credentials only Kubernetes can be asked."""
-        kubernetes = self._kubernetes(picture, lease_holder, workloads, fresh)
+        kubernetes = self._kubernetes(picture, lease_holder, fresh)
         nodes = [record.node_id for record in picture.position.nodes.values()]
         return Facts(
             kubernetes=await self._known(kubernetes, READ_SECONDS), zookeeper=why, zookeeper_topics=why, quorum=why, log=why,
@@ -260,9 +258,8 @@ class Observer:
 
     # --- Kubernetes ---------------------------------------------------------------------------------------------------
 
-    async def _kubernetes(
-            self, picture: Picture, lease_holder: str, workloads: Workloads, fresh: bool) -> KubernetesState:
-        spec = picture.spec
+    async def _kubernetes(self, picture: Picture, lease_holder: str, fresh: bool) -> KubernetesState:
+        spec, workloads = picture.spec, self._workloads if fresh else self._watched
         sets = [brokers.name for brokers in spec.brokers]
         controllers = spec.controllers.name
         age = 0.0 if fresh or picture.position.nodes else LOOKING_SECONDS       # before there are nodes nothing is written
