@@ -68,6 +68,7 @@ CLUSTER_ID = "clusterOnPaperAAAAAAAA"
 CONTROLLERS = {"kafka-controller-0": 3000, "kafka-controller-1": 3001, "kafka-controller-2": 3002}
 BROKERS = {"kafka-0": 0, "kafka-1": 1, "kafka-2": 2}
 SOAKING_SINCE = NOW - 3700
+PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 OFFSET = 500
 """The high watermark of the metadata log is one more."""
 HEALTHY_DISKS = DiskReport(1, 3, 0, 0)

@@ -12,12 +12,10 @@ from switchover.cluster.deletion import check_deletion, is_before_the_claim, may
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.engine.intent import ABANDON
-from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Unknown
-from unit.pictures import migration, moment, spoil, with_fact
+from unit.pictures import ACTIVE, PRE, migration, moment, spoil, with_fact
 from unit.small_plan import BACKWARD, FORWARD, intent
 
-PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 NOT_CLAIMED = moment("CopyMetadata", (Mode.MIGRATION, Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, (), PRE)
 CLAIMED = moment("CopyMetadata", Mode.MIGRATION, Mode.MIGRATION_CONTROLLER, (), ACTIVE)
 

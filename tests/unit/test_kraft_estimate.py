@@ -21,11 +21,10 @@ from switchover.engine.plan import decide
 from switchover.engine.position import NodeRecord
 from switchover.engine.work import seconds_until_done
 from switchover.metadata.image import MigrationState
-from unit.pictures import NOW, Modes, moment
+from unit.pictures import ACTIVE, NOW, POST, PRE, Modes, moment
 from unit.small_plan import NEW, OLD, intent, moving
 from unit.small_plan import PLAN as SMALL_PLAN
 
-PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 # The pictures' own rollout: one broker at a time, a bake of 60 s and then of 10 s; a soak of 3600 s; a copy within 30 s.
 MIGRATION, KRAFT, FINALIZED, STOP, ZOOKEEPER = 20.0, 30.0, 8.0, 5.0, 25.0
 """Seconds of a restart into each mode."""

@@ -45,10 +45,13 @@ from switchover.zookeeper.nodes import ControllerNode, MigrationNode
 from unit.judged_groups import Swept, judged
 from unit.limits import largest
 from unit.pictures import (
+    ACTIVE,
     BROKERS,
     NOW,
     OFFSET,
     ORDERS,
+    POST,
+    PRE,
     REHEARSED,
     SOAKING_SINCE,
     answer,
@@ -63,8 +66,6 @@ from unit.pictures import (
     with_fact,
     workload_of,
 )
-
-PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 
 
 def constants() -> dict[str, Gate[Picture]]:

@@ -23,8 +23,11 @@ from switchover.engine.position import NodeRecord
 from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Unknown
 from unit.pictures import (
+    ACTIVE,
     CONTROLLERS,
     NOW,
+    POST,
+    PRE,
     UID,
     answer,
     moment,
@@ -37,8 +40,6 @@ from unit.pictures import (
     workload_of,
 )
 from unit.small_plan import BACKWARD, FORWARD, intent
-
-PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 
 EXPECTED = {step.name: step.expected for step in PLAN.steps if isinstance(step, ClusterStep)}
 NAMES = {PRE: "PRE", ACTIVE: "MIGRATION", POST: "POST"}

@@ -18,13 +18,14 @@ from switchover.engine.effects import Apply, DeletePod, Effect, Evict, Patch, Wr
 from switchover.engine.position import NodeRecord, Position
 from switchover.engine.rollout import BatchSize, Sight
 from switchover.kubernetes.reports import REACH
-from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known, Unknown
 from switchover.zookeeper.nodes import ControllerNode
 from unit.pictures import (
+    ACTIVE,
     BROKERS,
     CONTROLLERS,
     NOW,
+    PRE,
     UID,
     Cluster,
     answer,
@@ -39,7 +40,6 @@ from unit.pictures import (
     workload_of,
 )
 
-PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 STEPS = [step.name for step in PLAN.steps]
 
 

@@ -24,13 +24,10 @@ from switchover.engine.position import Position
 from switchover.engine.record import stopped_status
 from switchover.engine.status import position_of
 from switchover.kubernetes.survey import GroupMigration
-from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.walk import DEFECT, INVALID_SPEC, STATUS_UNREADABLE
-from unit.pictures import NOW, UID, Cluster, migration, moment, spoil, spoil_each, spoil_pod, with_fact
+from unit.pictures import ACTIVE, NOW, POST, PRE, UID, Cluster, migration, moment, spoil, spoil_each, spoil_pod, with_fact
 from unit.small_plan import BACKWARD, FORWARD, intent
-
-PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 
 
 def folded(picture: Picture, own: KafkaMigration | None = None, **wanted: Any) -> KafkaMigrationStatus:

@@ -10,12 +10,10 @@ from switchover.cluster.status import next_status
 from switchover.engine.plan import decide
 from switchover.engine.status import Spent
 from switchover.kubernetes.workloads import Pod
-from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Unknown
-from unit.pictures import NOW, migration, moment, spoil, spoil_each, spoil_pod, value, with_fact
+from unit.pictures import ACTIVE, NOW, migration, moment, spoil, spoil_each, spoil_pod, value, with_fact
 from unit.small_plan import intent
 
-ACTIVE = MigrationState.MIGRATION
 ANOTHER = ("data-kafka-1/2",)
 
 

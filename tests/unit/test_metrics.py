@@ -24,14 +24,12 @@ from switchover.engine.plan import decide
 from switchover.engine.position import Batch, NodeRecord, Position
 from switchover.engine.status import Spent
 from switchover.metadata.cluster import Difference
-from switchover.metadata.image import MigrationState
 from switchover.metadata.parity import Parity
 from switchover.operator.metrics import INFO, METRICS, Metrics
 from switchover.outside.observed import Known, Unknown
-from unit.pictures import NOW, OFFSET, UID, migration, moment, spec_of, spoil, with_fact
+from unit.pictures import ACTIVE, NOW, OFFSET, POST, PRE, UID, migration, moment, spec_of, spoil, with_fact
 from unit.small_plan import intent
 
-PRE, ACTIVE, POST = MigrationState.PRE_MIGRATION, MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 GUIDE = Path(__file__).parents[2] / "docs" / "user-guide.md"
 
 
