@@ -1,21 +1,18 @@
 """Every gate: it passes on a healthy picture of its moment, tells what is wrong, and is shut when blind."""
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 import pytest
 
-from switchover.api.kafka_migration import HandOver, KafkaMigrationGates, NodeMode
+from switchover.api.kafka_migration import KafkaMigrationGates, NodeMode
 from switchover.api.meta import GroupHealth
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster import gates, goals, preflight
-from switchover.cluster.door import edits, mount
-from switchover.cluster.facts import Examination, Export, Facts, Written
+from switchover.cluster import preflight
+from switchover.cluster.door import edits
+from switchover.cluster.facts import Examination, Export, Facts
 from switchover.cluster.gates import workloads
 from switchover.cluster.gates.dual_write import copy_timeout
 from switchover.cluster.gates.parity import check_parity
@@ -26,23 +23,91 @@ from switchover.cluster.plan import PLAN
 from switchover.cluster.rehearsal import report
 from switchover.cluster.rehearsal.report import Report, as_message
 from switchover.coordination.mode import Mode
-from switchover.engine.effects import WriteNodeFiles
-from switchover.engine.gate import Gate, Verdict
+from switchover.engine.gate import Verdict
 from switchover.engine.windows import utc
-from switchover.kafka.node import NOT_LISTENING, Partition, Replica
-from switchover.kubernetes import reports
+from switchover.kafka.node import NOT_LISTENING, Partition
 from switchover.kubernetes.jobs import JobState
 from switchover.kubernetes.reports import DiskReport
 from switchover.kubernetes.survey import GroupMigration
-from switchover.kubernetes.workloads import Manager, Reached, Stage
-from switchover.metadata.cluster import Assignment, ClusterMetadata, Difference, Entity, Topic
+from switchover.kubernetes.workloads import Manager
 from switchover.metadata.image import BrokerRegistration, MigrationState
-from switchover.metadata.parity import Parity
 from switchover.outside.observed import Known, Unknown
 from switchover.partition import TopicPartition
-from switchover.zookeeper.groups import ZooKeeperGroup
 from switchover.zookeeper.nodes import ControllerNode, MigrationNode
-from unit.judged_groups import Swept, judged
+from unit.judged_groups import Swept
+from unit.kraft_gates import (
+    GATES,
+    MOMENTS,
+    USERS_NEW,
+    all_kraft,
+    asks_for_own,
+    at_rest,
+    claimed,
+    dual_write,
+    finalized,
+    given_back,
+    outcome,
+    reaching,
+    started,
+    stopping,
+    taken,
+    to_b,
+    to_c,
+    users_new,
+)
+from unit.kraft_spoilers import (
+    BY_A_BROKER,
+    FORMATTED,
+    LAGGING,
+    NAMELESS,
+    OLD,
+    TOGGLED,
+    UNKNOWN_QUOTA,
+    answers,
+    backups,
+    coming_up,
+    container_renamed,
+    controller_volumes,
+    dead,
+    dead_and_behind,
+    hybrid,
+    in_trouble,
+    log,
+    migration_node,
+    moving,
+    not_listed,
+    observer,
+    old_groups,
+    one_server_runs,
+    opened_at,
+    parity,
+    partition,
+    pod,
+    pod_spec,
+    probing,
+    quorum,
+    registration,
+    rehearsed,
+    rolling_update,
+    samples,
+    shown,
+    silent,
+    standing,
+    sweep,
+    unregistered,
+    untold,
+    versions,
+    voter,
+    with_controllers_that_wait,
+    with_log_unknown,
+    without_edits,
+    without_listener_credentials,
+    without_original,
+    without_state,
+    without_workload,
+    written,
+    zookeeper,
+)
 from unit.limits import largest
 from unit.pictures import (
     ACTIVE,
@@ -52,7 +117,6 @@ from unit.pictures import (
     ORDERS,
     POST,
     PRE,
-    REHEARSED,
     SOAKING_SINCE,
     answer,
     moment,
@@ -67,163 +131,8 @@ from unit.pictures import (
     workload_of,
 )
 
-
-def constants() -> dict[str, Gate[Picture]]:
-    """Every gate of this plan, wherever a module keeps it."""
-    modules = [importlib.import_module(f"{gates.__name__}.{found.name}") for found in pkgutil.iter_modules(gates.__path__)]
-    found = [item for module in (*modules, preflight) for item in vars(module).values() if isinstance(item, Gate)]
-    by_name = {gate.name: gate for gate in (*found, *preflight.GATES)}
-    assert len(by_name) == len({id(gate) for gate in (*found, *preflight.GATES)}), "two gates of one name"
-    return by_name
-
-
-GATES = constants()
-
-
-def to_b() -> Picture:
-    return moment("EnableMigration", (NodeMode.MIGRATION, NodeMode.ZOOKEEPER), NodeMode.MIGRATION_CONTROLLER, ("kafka-0",),
-                  PRE)
-
-
-def reaching(*unreached: str, reported: bool = True) -> Picture:
-    """ProvisionControllers, with controllers that have tried the brokers."""
-    picture = moment("ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, (), PRE)
-    state = value(picture.facts.kubernetes)
-    pods = {name: replace(pod, unreached=unreached if reported else None) for name, pod in state.controllers.pods.items()}
-    template = {"spec": {"initContainers": [{"name": reports.REACH}], "containers": []}}
-    return spoil(picture, "kubernetes", controllers=replace(state.controllers, pods=pods, template=template))
-
-
 FOUND = report.Finding(report.Stage.COPY, "CopyWouldFail", Severity.BLOCKER, "nothing would be copied", "/config/users/evil")
 
-
-def rehearsed(picture: Picture, **changes: object) -> Picture:
-    """The rehearsal's Job, changed."""
-    return with_fact(picture, "rehearsal", Known(replace(REHEARSED, **changes), NOW))
-
-
-def claimed() -> Picture:
-    return moment("CopyMetadata", NodeMode.MIGRATION, NodeMode.MIGRATION_CONTROLLER, ("kafka-2",), ACTIVE)
-
-
-def dual_write() -> Picture:
-    return moment("DualWrite", NodeMode.MIGRATION, NodeMode.MIGRATION_CONTROLLER, (), ACTIVE)
-
-
-def to_c() -> Picture:
-    return moment("MoveBrokers", (NodeMode.KRAFT, NodeMode.MIGRATION), NodeMode.MIGRATION_CONTROLLER, ("kafka-0",), ACTIVE)
-
-
-def all_kraft() -> Picture:
-    return moment("Finalize", NodeMode.KRAFT, NodeMode.MIGRATION_CONTROLLER, (), ACTIVE)
-
-
-def to_f() -> Picture:
-    controllers = (NodeMode.MIGRATION_CONTROLLER, NodeMode.KRAFT_CONTROLLER, NodeMode.MIGRATION_CONTROLLER)
-    return moment("Finalize", NodeMode.KRAFT, controllers, ("kafka-controller-1",), ACTIVE)
-
-
-USERS_NEW = stateful_set()["spec"]["template"]
-USERS_NEW["metadata"]["annotations"] = {"checksum/configuration": "of KRaft settings"}
-
-
-def finalized() -> Picture:
-    return moment("Finalize", NodeMode.KRAFT, NodeMode.KRAFT_CONTROLLER, (), POST)
-
-
-def users_new() -> Picture:
-    """HandOver of brokers that run by their edits still, where the user has brought a template of their own."""
-    return spoil_workload(moment("HandOver", NodeMode.KRAFT, NodeMode.KRAFT_CONTROLLER, (), POST), template=USERS_NEW,
-                          update_revision="of the new one",
-                          update_strategy={"type": "OnDelete"})
-
-
-OWN = HandOver.OWN_CONFIGURATION
-
-
-def to_own() -> Picture:
-    """The same, as the spec asks for."""
-    return asks_for_own(users_new())
-
-
-def asks_for_own(picture: Picture) -> Picture:
-    return replace(picture, spec=picture.spec.model_copy(update={"hand_over": OWN}))
-
-
-def at_rest() -> Picture:
-    return moment("ReleaseZooKeeper", NodeMode.KRAFT, NodeMode.KRAFT_CONTROLLER, (), POST, opened=NOW - 7201)
-
-
-def without_zookeeper() -> Picture:
-    """A broker was restarted while ZooKeeper is stopped, and is back."""
-    picture = moment("ReleaseZooKeeper", NodeMode.KRAFT, NodeMode.KRAFT_CONTROLLER, ("kafka-2",), POST, opened=NOW - 7201)
-    return spoil_each(picture, "zookeeper_connections", lambda _: None)
-
-
-def stopping() -> Picture:
-    controllers = (NodeMode.MIGRATION_CONTROLLER, NodeMode.STOPPED, NodeMode.MIGRATION_CONTROLLER)
-    return moment("EnableMigration", NodeMode.MIGRATION, controllers, ("kafka-controller-1",), ACTIVE)
-
-
-def started(picture: Picture) -> Picture:
-    """The brokers' edits are written as the record says, and those of the batch run with them."""
-    (written,) = goals.broker_files(picture)
-    assert isinstance(written, WriteNodeFiles)
-    shown = {picture.brokers[name]: Known(edits.marker_of(written.files[name]), NOW) for name in picture.batch}
-    files = {**value(picture.facts.kubernetes).node_files, "kafka": written.files}
-    return with_fact(spoil(picture, "kubernetes", node_files=files), "markers", shown)
-
-
-def given_back() -> Picture:
-    """Back on ZooKeeper, the original template restored, the first broker back in mode ZooKeeper."""
-    picture = moment("EnableMigration", (NodeMode.ZOOKEEPER, NodeMode.MIGRATION), NodeMode.STOPPED, ("kafka-0",), PRE)
-    original = value(picture.facts.kubernetes).originals["kafka"]
-    return spoil_workload(picture, template=original["template"])
-
-
-def taken(at: float) -> dict[str, str]:
-    """`spec.backups` of backups taken then."""
-    return {"takenTime": f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}", "location": "a shelf"}
-
-
-MOMENTS: dict[str, Callable[[], Picture]] = {
-    **dict.fromkeys((*(gate.name for gate in preflight.GATES), "BrokersIdentified", "BrokersOnRecord"),
-                    lambda: moment("Preflight")),
-    **dict.fromkeys(("QuorumUp", "ControllersReady", "PreMigration"),
-                    lambda: moment("ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, (), PRE)),
-    **dict.fromkeys(("TemplateIsOurs", "ReplicasUnchanged", "NodesSchedulable", "VolumesKept", "RestartIsSafe", "AllInSync",
-                     "BrokersSeeEachOther", "MovedBroker", "ObserversCaughtUp", "GroupsHealthy", "NoPhantomCopy",
-                     "ModesOnRecord", "DisksAllowRollback", "TopicIdsOnDisk", "ListenerCredentials", "WithinWindow"), to_b),
-    "StartedByItsEdits": lambda: started(to_b()),
-    "Rehearsed": lambda: moment("Rehearse"),
-    "RehearsedAgain": lambda: moment("CopyMetadata", (NodeMode.MIGRATION, NodeMode.MIGRATION, NodeMode.ZOOKEEPER),
-                                     NodeMode.MIGRATION_CONTROLLER, (), PRE, opened=None),
-    **dict.fromkeys(("ClaimFollowsRegistration", "CopyFollowsClaim", "Claimed", "Copied"), claimed),
-    **dict.fromkeys(("DualWrite", "DualWriteAlive", "DualWriteBegins", "NobodyFenced", "Parity"), dual_write),
-    **dict.fromkeys(("AllKRaft", "NobodyFencedForLong"), all_kraft),
-    "BackupsTaken": lambda: moment("Finalize", NodeMode.KRAFT, NodeMode.MIGRATION_CONTROLLER, (), ACTIVE, opened=None,
-                                   backups=taken(SOAKING_SINCE + 1)),
-    "Soaked": lambda: moment("Soak", NodeMode.KRAFT, NodeMode.MIGRATION_CONTROLLER, (), ACTIVE, opened=NOW - 3601),
-    **dict.fromkeys(("MajorityWithoutBatch", "ControllerFinalized"), to_f),
-    **dict.fromkeys(("Finalized", "DualWriteEnded"), finalized),
-    "ControllersReachBrokers": reaching,
-    "GitHasTheTemplate": lambda: spoil_workload(finalized(), applied_by=("kustomize-controller",)),
-    "OriginalsKept": finalized,
-    **dict.fromkeys(("UsersTemplateCanBe", "OnlyOursWouldRestart"), to_own),
-    **dict.fromkeys(("NoPodWouldRestart", "Retained", "ZooKeeperUnused", "RecordHolds"), at_rest),
-    **dict.fromkeys(("ZooKeeperStopped", "BackWithoutZooKeeper", "StartedBroker"), without_zookeeper),
-    "WrittenBack": dual_write,
-    "NoZooKeeperGroups": lambda: moment("MoveBrokers", NodeMode.MIGRATION, NodeMode.MIGRATION_CONTROLLER, (), ACTIVE,
-                                        opened=None),
-    "DriverAlive": dual_write,
-    "PartitionStates": dual_write,
-    "PartitionVersions": dual_write,
-    "ControllersStopped": stopping,
-    **dict.fromkeys(("ZooKeeperRules", "PlainBroker", "TemplateIsOriginal"), given_back),
-    "ControllersGone": lambda: moment("ProvisionControllers"),
-    "BrokersReleased": lambda: moment("RaiseProtocolVersion"),
-}
-"""The moment at which each gate is asked."""
 
 BY_CLOCK_OR_SPEC = {
     "Soaked": "compares the clock with the record alone",
@@ -338,296 +247,7 @@ class Finding(NamedTuple):
     subject: str = ""
 
 
-def without_listener_credentials(picture: Picture) -> Picture:
-    spec = spec_of(controllers={"storage": {"size": "1Gi"}, "listener": {
-        "securityProtocol": "SSL", "credentialsRef": {"name": "keys"}}})
-    return spoil(replace(picture, spec=spec), "kubernetes", listener_credentials="Secret keys does not exist")
-
-
-def controller_volumes(*replaced: str) -> Callable[[Picture], Picture]:
-    """These controllers run on volumes that were made anew."""
-
-    def change(picture: Picture) -> Picture:
-        own = value(picture.facts.kubernetes).controllers
-        pods = {name: replace(each, volumes=(f"data-{name}/2",)) if name in replaced else each
-                for name, each in own.pods.items()}
-        return spoil(picture, "kubernetes", controllers=replace(own, pods=pods))
-
-    return change
-
-
-def backups(given: object) -> Callable[[Picture], Picture]:
-    return lambda picture: replace(picture, spec=spec_of(backups=given))
-
-
-def log(**changes: object) -> Callable[[Picture], Picture]:
-    return lambda picture: spoil(picture, "log", **changes)
-
-
-def quorum(**changes: object) -> Callable[[Picture], Picture]:
-    return lambda picture: spoil(picture, "quorum", **changes)
-
-
-def zookeeper(**changes: object) -> Callable[[Picture], Picture]:
-    return lambda picture: spoil(picture, "zookeeper", **changes)
-
-
-def migration_node(**changes: object) -> Callable[[Picture], Picture]:
-    return lambda picture: spoil(picture, "zookeeper", migration=replace(
-        value(picture.facts.zookeeper).migration, **changes))
-
-
-UNKNOWN_QUOTA: Mapping[Entity, Mapping[str, float]] = {
-    (("user", "alice"),): {"foo_rate": 10.0, "producer_byte_rate": 1024.0}}
-
-
-def written(since: float, seen_to_change: bool = True, offset_since: float | None = None) -> Callable[[Picture], Picture]:
-    seen = Written(since, seen_to_change, since if offset_since is None else offset_since)
-    return lambda picture: with_fact(picture, "migration_written", Known(seen, NOW))
-
-
-def standing(seconds: float, quotas: Mapping[Entity, Mapping[str, float]] | None = None) -> Callable[[Picture], Picture]:
-    """KRaft goes on, with these quotas, and `/migration` is touched without its offset."""
-    def spoiled(picture: Picture) -> Picture:
-        behind = quorum(high_watermark=OFFSET + 60)(written(NOW - 1, offset_since=NOW - seconds)(picture))
-        return log(metadata=ClusterMetadata(quotas=quotas or {}))(behind)
-
-    return spoiled
-
-
-def without_state(*partitions: tuple[str, int]) -> Callable[[Picture], Picture]:
-    """KRaft goes on and dual write does not, with these partitions of `orders` in ZooKeeper's topics alone."""
-    def spoiled(picture: Picture) -> Picture:
-        topics = {"orders": Topic("id", {index: Assignment((101, 102)) for index in range(3)})}
-        known = log(metadata=ClusterMetadata(topics=topics))(standing(6)(picture))
-        return with_fact(known, "stateless", Known(dict.fromkeys(partitions, (101, 102)), NOW))
-
-    return spoiled
-
-
-def registration(broker: int, **changes: object) -> Callable[[Picture], Picture]:
-    def spoiled(picture: Picture) -> Picture:
-        known = value(picture.facts.log).brokers
-        return spoil(picture, "log", brokers={**known, broker: replace(known[broker], **changes)})
-
-    return spoiled
-
-
-def unregistered(broker: int) -> Callable[[Picture], Picture]:
-    return lambda picture: spoil(picture, "log", brokers={
-        other: item for other, item in value(picture.facts.log).brokers.items() if other != broker})
-
-
-def answers(node: int, mode: str) -> Callable[[Picture], Picture]:
-    return lambda picture: spoil_each(picture, "answers", lambda _: answer(mode), node)
-
-
-def silent(fact: str, *who: object) -> Callable[[Picture], Picture]:
-    return lambda picture: with_fact(picture, fact, {
-        **getattr(picture.facts, fact), **dict.fromkeys(who, Unknown("no answer within 3 s"))})
-
-
-def partition(*witnesses: int, **changes: object) -> Callable[[Picture], Picture]:
-    """The first partition is different, as these brokers see it."""
-    def change(view):
-        return replace(view, partitions=(replace(view.partitions[0], **changes), *view.partitions[1:]))
-
-    return lambda picture: spoil_each(picture, "views", change, *witnesses)
-
-
-def not_listed(witness: int, broker: int) -> Callable[[Picture], Picture]:
-    def change(view):
-        return replace(view, brokers={other: where for other, where in view.brokers.items() if other != broker})
-
-    return lambda picture: spoil_each(picture, "views", change, witness)
-
-
-def voter(node: int, **changes: object) -> Callable[[Picture], Picture]:
-    def spoiled(picture: Picture) -> Picture:
-        voters = value(picture.facts.quorum).voters
-        return spoil(picture, "quorum", voters={**voters, node: replace(voters[node], **changes)})
-
-    return spoiled
-
-
-def observer(node: int, replica: Replica | None) -> Callable[[Picture], Picture]:
-    def spoiled(picture: Picture) -> Picture:
-        others = {key: item for key, item in value(picture.facts.quorum).observers.items() if key != node}
-        return spoil(picture, "quorum", observers=others if replica is None else {**others, node: replica})
-
-    return spoiled
-
-
-def samples(*sweeps: Swept) -> Callable[[Picture], Picture]:
-    """The group orders after these sweeps, judged by what its spec allows."""
-    def spoiled(picture: Picture) -> Picture:
-        (group,) = (each for each in picture.spec.gates.groups if each.name == "orders")
-        return with_fact(picture, "groups", {"orders": Known(judged(group, sweeps, NOW), NOW)})
-
-    return spoiled
-
-
-def sweep(ago: float, committed: int | None, end: int, start: int = 0) -> Swept:
-    return Swept(ago, {ORDERS: (committed, end, start)})
-
-
-def pod(name: str, **changes: object) -> Callable[[Picture], Picture]:
-    return lambda picture: spoil_pod(picture, name, **changes)
-
-
-def without_workload(picture: Picture) -> Picture:
-    return spoil(picture, "kubernetes", brokers={"kafka": None})
-
-
-def with_controllers_that_wait(picture: Picture) -> Picture:
-    """A copy of a pod of Confluent's image, made by a release that did not know of it."""
-    state = value(picture.facts.kubernetes)
-    container = {"name": "kafka", "image": "confluentinc/cp-kafka:7.9.0", "env": [
-        {"name": "KAFKA_ZOOKEEPER_CONNECT", "value": "zookeeper:2181"}]}
-    controllers = replace(state.controllers, template={"spec": {"containers": [container]}})
-    return spoil(picture, "kubernetes", controllers=controllers)
-
-
-def probing(command: str) -> Callable[[Picture], Picture]:
-    """The brokers' pods have such a probe."""
-
-    def change(picture: Picture) -> Picture:
-        template = workload_of(picture).template
-        containers = [{**each, "livenessProbe": {"exec": {"command": ["sh", "-c", command]}}}
-                      for each in template["spec"]["containers"]]
-        return spoil_workload(picture, template={**template, "spec": {**template["spec"], "containers": containers}})
-
-    return change
-
-
-def without_original(picture: Picture) -> Picture:
-    return spoil(picture, "kubernetes", originals={"kafka": None})
-
-
-def rolling_update(picture: Picture) -> Picture:
-    return spoil_workload(picture, update_strategy={"type": "RollingUpdate"})
-
-
-def container(**changes: object) -> Callable[[Picture], Picture]:
-    """The container that runs Kafka is another."""
-
-    def change(picture: Picture) -> Picture:
-        first, *others = workload_of(picture).template["spec"]["containers"]
-        return pod_spec(containers=[{**first, **changes}, *others])(picture)
-
-    return change
-
-
-def pod_spec(**changes: object) -> Callable[[Picture], Picture]:
-    def change(picture: Picture) -> Picture:
-        template = workload_of(picture).template
-        return spoil_workload(picture, template={**template, "spec": {**template["spec"], **changes}})
-
-    return change
-
-
-def hybrid(picture: Picture) -> Picture:
-    """What an apply of a manifest with a start script of its own leaves: the user's volume where the door stood."""
-    mounts = workload_of(picture).template["spec"]["containers"][0]["volumeMounts"]
-    return container(volumeMounts=[
-        {**each, "name": "scripts"} if each.get("subPath") == mount.SCRIPT_KEY else each for each in mounts])(picture)
-
-
-def without_edits(picture: Picture) -> Picture:
-    mounts = workload_of(picture).template["spec"]["containers"][0]["volumeMounts"]
-    return container(volumeMounts=[each for each in mounts if each["mountPath"] != mount.EDITS])(picture)
-
-
-def container_renamed(picture: Picture) -> Picture:
-    named = replace(picture, spec=spec_of(brokers=[{"name": "kafka", "container": "kafka"}]))
-    return container(name="broker")(named)
-
-
-def shown(marker: str) -> Callable[[Picture], Picture]:
-    """What the process of the first broker tells of the edits that started it."""
-    return lambda picture: with_fact(picture, "markers", {**picture.facts.markers, 0: Known(marker, NOW)})
-
-
-def parity(*, difference: bool = False, proven: bool = False, at: float = NOW) -> Callable[[Picture], Picture]:
-    found = (Difference("topic", "orders", "nothing", "id x"),) if difference else ()
-    return lambda picture: with_fact(picture, "parity", Known(Parity(found, 1, proven), at))
-
-
-def one_server_runs(picture: Picture) -> Picture:
-    return with_fact(picture, "zookeeper_connections", {"zk-0:2181": Known(None, NOW), "zk-1:2181": Known(0, NOW),
-                                                        "zk-2:2181": Unknown("no answer")})
-
-
-def versions(behind: int | None) -> Callable[[Picture], Picture]:
-    overdue = {("orders", 0): 7} if behind else {}
-    return lambda picture: with_fact(picture, "parity", Known(Parity((), 0, True, behind, overdue), NOW))
-
-
-def opened_at(when: float) -> Callable[[Picture], Picture]:
-    return lambda picture: picture.at(replace(picture.position, opened=when))
-
-
-def old_groups(**groups: ZooKeeperGroup) -> Callable[[Picture], Picture]:
-    return lambda picture: with_fact(picture, "zookeeper_groups", Known(groups, NOW))
-
-
-def moving(**migrations: tuple[GroupMigration, ...]) -> Callable[[Picture], Picture]:
-    """The ConsumerGroupMigrations with coordination in the namespace, by group."""
-    return lambda picture: with_fact(picture, "group_migrations", Known(migrations, NOW))
-
-
-OLD = ZooKeeperGroup(frozenset({"pay_a", "pay_b"}))
-TOGGLED = ZooKeeperGroup(frozenset({"pay_a"}), frozenset({"pay_a", "pay_gone"}), Mode.KAFKA)
-BY_A_BROKER = ControllerNode(1, True, -1)
-LAGGING = Replica(OFFSET - 5, int(NOW * 1000), int(NOW * 1000))
-FORMATTED = DiskReport(2, 5, 1, 0, ("/var/lib/kafka/data-2",))
-NAMELESS = DiskReport(2, 5, 0, 1, (), ("/var/lib/kafka/data/orders-0",))
 W, F, U = Outcome.WAIT, Outcome.FAIL, Outcome.UNKNOWN
-
-def with_log_unknown(picture: Picture) -> Picture:
-    return with_fact(picture, "log", Unknown("no controller leads"))
-
-
-def dead(picture: Picture) -> Picture:
-    """Every controller refuses connections."""
-    return spoil_each(with_log_unknown(picture), "answers", lambda _: NOT_LISTENING, 3000, 3001, 3002)
-
-
-def dead_and_behind(picture: Picture) -> Picture:
-    return migration_node(offset=OFFSET - 4)(dead(picture))
-
-
-def untold(broker_id: int) -> Callable[[Picture], Picture]:
-    """This broker answers, and knows of nobody."""
-    return lambda picture: with_fact(picture, "views", {
-        **picture.facts.views, broker_id: Unknown("has just started, and knows of no broker yet", untold=True)})
-
-
-def in_trouble(*pods: str) -> Callable[[Picture], Picture]:
-    """These controllers do not come up, and nobody leads."""
-
-    def change(picture: Picture) -> Picture:
-        own = value(picture.facts.kubernetes).controllers
-        changed = {name: replace(pod, ready=False, trouble="container kafka: CrashLoopBackOff") if name in pods else pod
-                   for name, pod in own.pods.items()}
-        return spoil(with_fact(with_log_unknown(picture), "quorum", Unknown("nobody listens")), "kubernetes",
-                     controllers=replace(own, pods=changed))
-
-    return change
-
-
-def coming_up(*pods: str, since: float = NOW - 5) -> Callable[[Picture], Picture]:
-    """These controllers run an init container since then, and nobody leads."""
-
-    def change(picture: Picture) -> Picture:
-        own = value(picture.facts.kubernetes).controllers
-        reached = Reached(Stage.INITIALIZING, "wait", since)
-        changed = {name: replace(pod, ready=False, reached=reached) if name in pods else pod
-                   for name, pod in own.pods.items()}
-        return spoil(with_fact(with_log_unknown(picture), "quorum", Unknown("nobody listens")), "kubernetes",
-                     controllers=replace(own, pods=changed))
-
-    return change
 
 
 FINDINGS = [
@@ -974,10 +594,6 @@ def test_every_gate_between_the_steps_has_something_that_shuts_it():
 
 
 # --- what a gate must not mind ------------------------------------------------------------------------------------------
-
-
-def outcome(name: str, picture: Picture) -> Outcome:
-    return GATES[name].check(picture).outcome
 
 
 def test_whoever_is_back_in_mode_zookeeper_has_no_marker():
@@ -1353,7 +969,6 @@ def test_a_voter_is_judged_by_when_the_leader_was_asked():
     assert check_quorum_up(slow).outcome is Outcome.PASS
     later = replace(slow, facts=replace(slow.facts, quorum=Known(value(slow.facts.quorum), NOW + 3)))
     assert check_quorum_up(later).reason == "VoterBehind"
-
 
 
 def test_of_a_voter_that_is_behind_since_its_pod_is_down_the_pod_is_told() -> None:
