@@ -16,14 +16,10 @@ from switchover.cluster.gates import workloads
 from switchover.cluster.gates.dual_write import copy_timeout
 from switchover.cluster.gates.parity import check_parity
 from switchover.cluster.gates.quorum import check_controllers_ready, check_quorum_up
-from switchover.cluster.gates.zookeeper_groups import NO_ZOOKEEPER_GROUPS
 from switchover.cluster.picture import Picture
-from switchover.cluster.plan import PLAN
-from switchover.coordination.mode import Mode
 from switchover.engine.gate import Verdict
 from switchover.engine.windows import utc
 from switchover.kafka.node import Partition
-from switchover.kubernetes.survey import GroupMigration
 from switchover.kubernetes.workloads import Manager
 from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known, Unknown
@@ -46,17 +42,12 @@ from unit.kraft_gates import (
 from unit.kraft_spoilers import (
     FORMATTED,
     NAMELESS,
-    OLD,
-    TOGGLED,
     coming_up,
     dead,
     hybrid,
     in_trouble,
     log,
     migration_node,
-    moving,
-    old_groups,
-    opened_at,
     parity,
     partition,
     pod,
@@ -365,64 +356,6 @@ def test_what_the_disks_tell_names_directory_and_cure():
     nameless = GATES["TopicIdsOnDisk"].check(pod("kafka-0", disks=NAMELESS)(to_b()))
     assert "/var/lib/kafka/data/orders-0" in nameless.message
     assert "kubectl delete pod kafka-0" in nameless.unblocks
-
-
-# --- groups that ZooKeeper coordinates ----------------------------------------------------------------------------------
-
-
-def no_groups(*changes: Callable[[Picture], Picture]) -> Verdict:
-    picture = MOMENTS["NoZooKeeperGroups"]()
-    for change in changes:
-        picture = change(picture)
-    return GATES["NoZooKeeperGroups"].check(picture)
-
-
-def test_an_old_group_is_told_with_its_members_and_the_migration_to_wait_for():
-    found = no_groups(old_groups(pay=OLD), moving(pay=(GroupMigration("pay-to-kafka", "Running"),), other=()))
-    assert found.message.startswith("ZooKeeper coordinates group pay (2 members)")
-    assert found.observed == "members: pay 2"
-    assert found.unblocks == "finish ConsumerGroupMigration/pay-to-kafka (now Running), or stop the consumers of pay"
-
-
-def test_without_a_migration_of_the_group_one_is_to_be_created():
-    found = no_groups(old_groups(pay=OLD), moving(other=(GroupMigration("other", ""),)))
-    assert found.unblocks.startswith("create a ConsumerGroupMigration of pay with coordination to Kafka, or stop")
-
-
-def test_migrations_that_could_not_be_listed_hide_no_group():
-    found = no_groups(old_groups(pay=OLD), lambda p: with_fact(p, "group_migrations", Unknown("forbidden")))
-    assert (found.outcome, found.reason) == (Outcome.WAIT, "GroupOnZooKeeper")
-    assert "could not be listed: forbidden" in found.unblocks
-
-
-def test_a_group_is_assigned_by_kafka_only_when_all_its_members_can_be():
-    assert TOGGLED.is_assigned_by_kafka
-    assert "mode kafka) still needs ZooKeeper" in no_groups(old_groups(pay=TOGGLED)).message
-    for other in (replace(TOGGLED, mode=Mode.ZOOKEEPER), replace(TOGGLED, mode=None),
-                  replace(TOGGLED, members=frozenset({"pay_a", "pay_old"}))):
-        assert not other.is_assigned_by_kafka
-        assert "ZooKeeper coordinates group pay" in no_groups(old_groups(pay=other)).message
-
-
-def test_in_the_middle_of_the_step_it_says_what_the_group_already_misses():
-    begun = opened_at(NOW - 60)
-    assert "find no broker that is on KRaft, and no further batch starts" in no_groups(old_groups(pay=OLD), begun).message
-    assert "no further batch" not in no_groups(old_groups(pay=OLD)).message
-
-
-def test_many_groups_are_counted():
-    found = no_groups(old_groups(**{f"g{index}": OLD for index in range(9)}))
-    assert "and 8 more" in found.message
-    assert found.subject == "g0, g1, g2, g3, g4 and 4 more"
-    assert found.unblocks.endswith("and 6 more")
-
-
-def test_move_brokers_is_entered_and_watched_by_the_gate_and_its_way_back_is_not():
-    step = next(step for step in PLAN.steps if step.name == "MoveBrokers")
-    assert step.back is not None
-    assert NO_ZOOKEEPER_GROUPS in step.forward.enter
-    assert NO_ZOOKEEPER_GROUPS in step.forward.watch
-    assert NO_ZOOKEEPER_GROUPS not in (*step.back.enter, *step.back.watch)
 
 
 # --- who changed a template back ----------------------------------------------------------------------------------------
