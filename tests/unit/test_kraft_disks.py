@@ -1,13 +1,16 @@
-"""The report of a broker's disks: what its init container is like, and how its message is read."""
+"""The report of a broker's disks: what its init container is like, how its message is read, and what gates make of it."""
 
 from typing import Any
 
 import pytest
 
+from switchover.api.status import Verdict as Outcome
 from switchover.cluster.door import disks
 from switchover.cluster.door.disks import init_container
 from switchover.kubernetes import reports
 from switchover.kubernetes.reports import DiskReport
+from unit.kraft_gates import GATES, outcome, to_b
+from unit.kraft_spoilers import FORMATTED, NAMELESS, pod, silent
 from unit.pictures import stateful_set
 
 
@@ -73,3 +76,22 @@ def test_a_report_is_read():
     "", "\n", "sh: 1: Syntax error", "disks 2 1 1 0 0", "disks 1 1 1 0", "disks 1 1 1 0 0\nnoise /data", "disks 1 x 1 0 0"])
 def test_what_is_no_report_is_none(message):
     assert reports.disks(message) is None
+
+
+# --- its gates ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_broker_on_plain_zookeeper_that_has_not_started_since_we_ask_needs_no_report():
+    picture = pod("kafka-1", disks=None)(to_b())
+    for name in ("DisksAllowRollback", "TopicIdsOnDisk"):
+        assert outcome(name, picture) is Outcome.PASS
+        assert outcome(name, silent("answers", 1)(picture)) is Outcome.UNKNOWN
+
+
+def test_what_the_disks_tell_names_directory_and_cure():
+    formatted = GATES["DisksAllowRollback"].check(pod("kafka-0", disks=FORMATTED)(to_b()))
+    assert "/var/lib/kafka/data-2" in formatted.message
+    assert "kubectl delete pod kafka-0" in formatted.unblocks
+    nameless = GATES["TopicIdsOnDisk"].check(pod("kafka-0", disks=NAMELESS)(to_b()))
+    assert "/var/lib/kafka/data/orders-0" in nameless.message
+    assert "kubectl delete pod kafka-0" in nameless.unblocks

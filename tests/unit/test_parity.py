@@ -18,7 +18,8 @@ from switchover.metadata.image import LogImage, MigrationState
 from switchover.metadata.parity import Comparison, Parity, TreeReading, compare
 from switchover.outside.errors import Refused, Unreachable
 from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
-from unit.pictures import NOW, Cluster, moment, with_fact
+from unit.kraft_spoilers import parity
+from unit.pictures import NOW, Cluster, moment, value, with_fact
 
 
 def log(offset: int, next_id: int | None = None, state: MigrationState = MigrationState.MIGRATION) -> LogImage:
@@ -295,3 +296,12 @@ def test_the_cure_names_the_leader_and_one_command(difference: Difference, opene
     assert check_parity(found).unblocks == cure
     leaderless = check_parity(with_fact(found, "quorum", Unknown("no leader"))).unblocks
     assert leaderless == cure.replace(DELETE, "delete the pod of the leading controller, once one leads")
+
+
+def test_the_controller_that_is_to_restart_for_a_difference_is_named() -> None:
+    differing = parity(difference=True)(moment("Soak"))
+    leader = value(differing.facts.quorum).leader_id
+    found = check_parity(differing)
+    assert found.unblocks.endswith(f"kubectl --namespace kafka delete pod kafka-controller-{leader - 3000}")
+    nobody = with_fact(differing, "quorum", Unknown("no controller leads"))
+    assert check_parity(nobody).unblocks.endswith("delete the pod of the leading controller, once one leads")

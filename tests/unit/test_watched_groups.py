@@ -1,9 +1,10 @@
-"""The groups that must stay healthy while brokers are replaced: what is sampled, and what counts as left to consume."""
+"""The groups that must stay healthy while brokers are replaced: what is sampled, what is left to consume, what is well."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from switchover.api.meta import GroupHealth
+from switchover.api.status import Verdict as Outcome
 from switchover.cluster.observe.groups import SAMPLE_SECONDS, WatchedGroups, thresholds
 from switchover.lag.samples import NONE
 from switchover.lag.thresholds import MOST
@@ -14,10 +15,12 @@ from switchover.lag.window import Asked, Offsets, Reading, Sweep
 from switchover.outside.errors import Unreachable
 from switchover.outside.observed import Known, Observed, Unknown
 from switchover.partition import TopicPartition
+from unit.judged_groups import Swept
+from unit.kraft_gates import outcome, to_b
+from unit.kraft_spoilers import samples, sweep
 from unit.limits import largest
-from unit.pictures import value
+from unit.pictures import ORDERS, spec_of, value
 
-ORDERS = TopicPartition("orders", 0)
 GROUP, PAYMENTS = GroupHealth(name="orders"), GroupHealth(name="payments")
 
 
@@ -179,3 +182,26 @@ async def test_a_reading_that_failed_leaves_the_samples_and_is_tried_again() -> 
     cluster.why = ""
     found = (await story.goes_on())["orders"]
     assert value(found).judged.quantities.count.tolist() == [4]
+
+
+# --- what the gate does not mind ----------------------------------------------------------------------------------------
+
+
+def test_a_group_with_nothing_to_commit_is_healthy():
+    idle = samples(sweep(300, 99, 99), sweep(0, 99, 99))
+    assert outcome("GroupsHealthy", idle(to_b())) is Outcome.PASS
+
+
+def test_a_group_stands_still_only_since_there_is_something_to_commit():
+    fresh = samples(sweep(300, 99, 99), sweep(10, 99, 100), sweep(0, 99, 105))
+    assert outcome("GroupsHealthy", fresh(to_b())) is Outcome.PASS
+
+
+def test_an_empty_partition_never_committed_does_not_make_a_group_unhealthy():
+    partly = Swept(0, {ORDERS: (99, 100, 0), TopicPartition("orders", 1): (None, 0, 0)})
+    assert outcome("GroupsHealthy", samples(partly)(to_b())) is Outcome.PASS
+
+
+def test_without_named_groups_there_is_nothing_to_watch():
+    none = replace(to_b(), spec=spec_of(gates={}))
+    assert outcome("GroupsHealthy", none) is Outcome.PASS

@@ -1,0 +1,39 @@
+"""When a restart takes no replica too many, by what other brokers say."""
+
+from dataclasses import replace
+
+from switchover.api.kafka_migration import NodeMode
+from switchover.api.status import Verdict as Outcome
+from switchover.kafka.node import Partition
+from unit.kraft_gates import GATES, outcome, to_b
+from unit.kraft_spoilers import partition, silent
+from unit.pictures import PRE, moment, spoil_each
+
+
+def test_a_restarted_broker_is_no_witness_for_itself():
+    blind = silent("views", 0)
+    assert outcome("AllInSync", blind(to_b())) is Outcome.PASS
+    assert outcome("RestartIsSafe", partition(0, isr=(0,))(to_b())) is Outcome.PASS
+    assert outcome("AllInSync", partition(1, isr=(1, 2))(to_b())) is Outcome.WAIT, "it says in sync, another says not"
+
+
+def test_a_restart_is_safe_when_the_batch_itself_is_out_of_sync():
+    assert outcome("RestartIsSafe", partition(1, 2, isr=(1, 2))(to_b())) is Outcome.PASS
+
+
+def test_a_whole_batch_is_taken_away_at_once_when_a_restart_is_judged():
+    two = moment("EnableMigration", (NodeMode.MIGRATION, NodeMode.MIGRATION, NodeMode.ZOOKEEPER),
+                 NodeMode.MIGRATION_CONTROLLER, ("kafka-0", "kafka-1"), PRE)
+    assert GATES["RestartIsSafe"].check(two).reason == "WouldLoseInSyncReplicas"
+
+
+def test_an_accepted_topic_may_lose_its_minimum():
+    accepted = moment("EnableMigration", (NodeMode.MIGRATION, NodeMode.ZOOKEEPER), NodeMode.MIGRATION_CONTROLLER,
+                      ("kafka-0",), PRE, gates={"acceptedTopics": ["orders"]})
+    assert outcome("RestartIsSafe", partition(1, isr=(0, 1))(accepted)) is Outcome.PASS
+
+
+def test_a_partition_on_other_brokers_does_not_hold_a_restart_back():
+    elsewhere = Partition("orders", 0, 1, (1, 2), (1,))
+    shrunk = spoil_each(to_b(), "views", lambda view: replace(view, partitions=(elsewhere,)))
+    assert outcome("RestartIsSafe", shrunk) is Outcome.PASS
