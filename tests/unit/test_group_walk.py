@@ -237,9 +237,9 @@ def test_an_operator_that_dies_again_and_again_takes_longer_and_does_the_same(pl
 # --- back ---------------------------------------------------------------------------------------------------------------
 
 
-def moments(walk: Walk) -> Iterator[tuple[str, Callable[[], Walk]]]:
-    """Every step opened, every batch put on record, under way, and proven, and right before the point of no return; with
-    each what begins there.
+def moments(walk: Walk) -> Iterator[tuple[str, Walk]]:
+    """Every step opened, every batch put on record, under way, and proven, and right before the point of no return; each
+    with a walk that has come there.
     """
     seen: set[object] = set()
     while walk.position.step != "HandOver":
@@ -247,11 +247,11 @@ def moments(walk: Walk) -> Iterator[tuple[str, Callable[[], Walk]]]:
         batch = at.batch and (at.batch.index, at.batch.proven is not None)
         if at.opened is not None and at.step != "Preflight" and (at.step, batch) not in seen:
             seen.add((at.step, batch))
-            yield f"{at.step} {batch}", lambda: copy.deepcopy(walk)
+            yield f"{at.step} {batch}", copy.deepcopy(walk)
             if at.batch is not None and at.batch.proven is None:
-                yield f"{at.step} {batch}, two passes later", lambda: after_two_passes(walk)
+                yield f"{at.step} {batch}, two passes later", after_two_passes(walk)
         walk.step()
-    yield "HandOver", lambda: walk
+    yield "HandOver", walk
 
 
 def after_two_passes(walk: Walk) -> Walk:
@@ -266,14 +266,13 @@ Check = Callable[[str, random.Random, Walk], None]
 
 def from_some_moments(plan: str, count: int, check: Check) -> Counter[str]:
     """Check so many moments of a plan; how many these are, of how many."""
-    everything = [moment for moment, _ in moments(PLANS[plan]())]
+    everything = list(moments(PLANS[plan]()))
     chosen, dice = samples.taken(everything, count), random.Random(f"{samples.SAMPLE} {plan}")
-    for moment, begin in moments(PLANS[plan]()):
-        if moment in chosen:
-            try:
-                check(plan, dice, begin())
-            except AssertionError as error:
-                raise AssertionError(f"{plan}, back from {moment}, SAMPLE={samples.SAMPLE}: {error}") from error
+    for moment, walk in chosen:
+        try:
+            check(plan, dice, walk)
+        except AssertionError as error:
+            raise AssertionError(f"{plan}, back from {moment}, SAMPLE={samples.SAMPLE}: {error}") from error
     return Counter(chosen=len(chosen), everything=len(everything))
 
 
