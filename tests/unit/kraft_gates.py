@@ -1,7 +1,5 @@
 """Every gate of a KafkaMigration, and a healthy picture of the moment at which it is asked."""
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,9 +10,9 @@ from switchover.cluster import gates, goals, preflight
 from switchover.cluster.door import edits
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import WriteNodeFiles
-from switchover.engine.gate import Gate
 from switchover.kubernetes import reports
 from switchover.outside.observed import Known
+from unit.each_gate import every_gate
 from unit.pictures import (
     ACTIVE,
     NOW,
@@ -30,17 +28,7 @@ from unit.pictures import (
     with_fact,
 )
 
-
-def constants() -> dict[str, Gate[Picture]]:
-    """Every gate of this plan, wherever a module keeps it."""
-    modules = [importlib.import_module(f"{gates.__name__}.{found.name}") for found in pkgutil.iter_modules(gates.__path__)]
-    found = [item for module in (*modules, preflight) for item in vars(module).values() if isinstance(item, Gate)]
-    by_name = {gate.name: gate for gate in (*found, *preflight.GATES)}
-    assert len(by_name) == len({id(gate) for gate in (*found, *preflight.GATES)}), "two gates of one name"
-    return by_name
-
-
-GATES = constants()
+GATES = every_gate(gates, preflight)
 
 
 def outcome(name: str, picture: Picture) -> Outcome:

@@ -4,8 +4,6 @@ Not checked, because nothing that is observed tells it: session timeouts, client
 rebalances, rights but those that the probe tells; a partition without any commit is told by LagHealthy alone.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -16,7 +14,7 @@ import pytest
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationGates
 from switchover.api.status import Direction, Severity
 from switchover.api.status import Verdict as Outcome
-from switchover.engine.gate import Gate, Verdict
+from switchover.engine.gate import Verdict
 from switchover.engine.policy import Policy
 from switchover.groups import gates, preflight
 from switchover.groups.facts import GroupSample
@@ -35,6 +33,7 @@ from switchover.lag.verdicts import Verdict as Found
 from switchover.lag.watch import Watch
 from switchover.lag.window import Offsets, Reading
 from switchover.outside.observed import Known, Unknown
+from unit.each_gate import every_gate, watched
 from unit.given_reasons import VERDICTS, reasons
 from unit.group_pictures import (
     AUDIT,
@@ -76,17 +75,7 @@ STRATEGY = {"assignmentStrategy": {"to": "cooperative-sticky"}}
 FIRST = TopicPartition("orders", 0)
 BACKWARD = Direction.BACKWARD
 
-
-def constants() -> dict[str, Gate[Picture]]:
-    """Every gate of these plans, wherever a module keeps it."""
-    modules = [importlib.import_module(f"{gates.__name__}.{found.name}") for found in pkgutil.iter_modules(gates.__path__)]
-    found = [item for module in modules for item in vars(module).values() if isinstance(item, Gate)]
-    by_name = {gate.name: gate for gate in (*found, *preflight.GATES)}
-    assert len(by_name) == len({id(gate) for gate in (*found, *preflight.GATES)}), "two gates of one name"
-    return by_name
-
-
-GATES = constants()
+GATES = every_gate(gates, preflight)
 
 
 def bouncing(step: str = "BounceTwo", modes: str = "IIIIII") -> Picture:
@@ -160,30 +149,17 @@ def test_a_gate_that_sees_nothing_does_not_pass(name):
     assert (seen.outcome is Outcome.PASS) == (name in BY_CLOCK_OR_SPEC)
 
 
-READ: set[str] = set()
-FACTS = {field.name for field in fields(Facts)}
-
-
-class Watched(Facts):
-    """Facts that remember which of them were read."""
-
-    def __getattribute__(self, fact: str) -> object:
-        if fact in FACTS:
-            READ.add(fact)
-        return super().__getattribute__(fact)
-
-
-WORDS_ALONE = {"NewPodsJoin": {"brokers"}, "Readings": FACTS}
+WORDS_ALONE = {"NewPodsJoin": {"brokers"}, "Readings": {field.name for field in fields(Facts)}}
 """Facts that only make what is told clearer, and the check that looks for refusals alone."""
 
 
 @each_gate
 def test_a_gate_is_shut_as_soon_as_anything_it_read_is_unknown(name):
     picture = MOMENTS[name]()
-    READ.clear()
-    GATES[name].check(replace(picture, facts=Watched(**{fact: getattr(picture.facts, fact) for fact in FACTS})))
-    assert bool(READ) == (name not in BY_CLOCK_OR_SPEC)
-    for fact in sorted(READ - {"lease_holder"} - WORDS_ALONE.get(name, set())):
+    read: set[str] = set()
+    GATES[name].check(replace(picture, facts=watched(picture.facts, read)))
+    assert bool(read) == (name not in BY_CLOCK_OR_SPEC)
+    for fact in sorted(read - {"lease_holder"} - WORDS_ALONE.get(name, set())):
         several = fact == "brokers"
         blind: list[Any] = [dict.fromkeys(picture.facts.brokers, Unknown("no answer")), {}] if several else [
             Unknown("no answer")]

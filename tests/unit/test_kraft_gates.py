@@ -4,14 +4,15 @@ What each finds wrong is in test_kraft_findings.py; what else is to be said of o
 (test_kraft_quorum.py and so on).
 """
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster.facts import Examination, Facts
+from switchover.cluster.facts import Facts
 from switchover.cluster.picture import Picture
 from switchover.outside.observed import Unknown
+from unit.each_gate import watched
 from unit.kraft_gates import GATES, MOMENTS, to_b
 from unit.pictures import BROKERS, with_fact, workload_of
 
@@ -44,34 +45,6 @@ def test_a_gate_that_sees_nothing_does_not_pass(name):
     assert (seen.outcome is Outcome.PASS) == (name in BY_CLOCK_OR_SPEC)
 
 
-READ: set[str] = set()
-FACTS = {field.name for field in fields(Facts)} - {"examination"}
-EXAMINED = {field.name for field in fields(Examination)}
-
-
-class WatchedExamination(Examination):
-    """Facts of Preflight alone that remember which of them were read."""
-
-    def __getattribute__(self, fact: str) -> object:
-        if fact in EXAMINED:
-            READ.add(f"examination.{fact}")
-        return super().__getattribute__(fact)
-
-
-class Watched(Facts):
-    """Facts that remember which of them were read."""
-
-    def __getattribute__(self, fact: str) -> object:
-        if fact in FACTS:
-            READ.add(fact)
-        return super().__getattribute__(fact)
-
-
-def watched(facts: Facts) -> Facts:
-    examination = WatchedExamination(**{fact: getattr(facts.examination, fact) for fact in EXAMINED})
-    return Watched(**{fact: getattr(facts, fact) for fact in FACTS}, examination=examination)
-
-
 def fact_of(picture: Picture, path: str) -> object:
     outer, _, inner = path.partition(".")
     found = getattr(picture.facts, outer)
@@ -92,10 +65,11 @@ FINDS_REFUSALS_ALONE = "Readable"
 @pytest.mark.parametrize("name", sorted(GATES.keys() - {FINDS_REFUSALS_ALONE}))
 def test_a_gate_is_shut_as_soon_as_anything_it_read_is_unknown(name):
     picture = MOMENTS[name]()
-    READ.clear()
-    GATES[name].check(replace(picture, facts=watched(picture.facts)))
-    assert bool(READ) == (name not in BY_CLOCK_OR_SPEC)
-    for fact in sorted(READ - {OUTWEIGHS}):
+    read: set[str] = set()
+    examination = watched(picture.facts.examination, read, "examination.")
+    GATES[name].check(replace(picture, facts=watched(replace(picture.facts, examination=examination), read)))
+    assert bool(read) == (name not in BY_CLOCK_OR_SPEC)
+    for fact in sorted(read - {"examination", OUTWEIGHS}):
         observed = fact_of(picture, fact)
         several = isinstance(observed, dict)
         blind = [dict.fromkeys(observed, Unknown("no answer")), {}] if several else [Unknown("no answer")]
