@@ -4,7 +4,7 @@ Not checked, because nothing that is observed tells it: session timeouts, client
 rebalances, rights but those that the probe tells; a partition without any commit is told by LagHealthy alone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,8 +16,6 @@ from switchover.api.status import Direction, Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Verdict
 from switchover.engine.policy import Policy
-from switchover.groups import gates, preflight
-from switchover.groups.facts import GroupSample
 from switchover.groups.gates import coordinator
 from switchover.groups.gates.lag import thresholds
 from switchover.groups.picture import Facts, Picture
@@ -26,15 +24,13 @@ from switchover.groups.preflight.size import conversion_bytes
 from switchover.groups.refusals import POLICY
 from switchover.kafka.group import LEFT, GroupState, GroupType, OffsetsTopic, Readiness
 from switchover.kubernetes.jobs import JobState
-from switchover.kubernetes.members import Autoscaler
-from switchover.kubernetes.workloads import Manager
-from switchover.lag.group import TopicPartition
 from switchover.lag.verdicts import Verdict as Found
 from switchover.lag.watch import Watch
 from switchover.lag.window import Offsets, Reading
-from switchover.outside.observed import Known, Unknown
-from unit.each_gate import every_gate, watched
+from switchover.outside.observed import Unknown
+from unit.each_gate import watched
 from unit.given_reasons import VERDICTS, reasons
+from unit.group_gates import GATES, MOMENTS, STRATEGY, downgrading
 from unit.group_pictures import (
     AUDIT,
     BOUNCES,
@@ -48,14 +44,10 @@ from unit.group_pictures import (
     UID,
     all_consumer,
     assessment,
-    at_start,
     audited,
-    broker,
-    member,
     mixed,
     moment,
     of_stateful_set,
-    pod,
     samples,
     spec_of,
     strategies,
@@ -69,60 +61,37 @@ from unit.group_pictures import (
     with_source,
     workload_of,
 )
+from unit.group_spoilers import (
+    FIRST,
+    audited_by,
+    environment,
+    epochs,
+    instead,
+    kept,
+    known,
+    let_go,
+    limits,
+    malformed,
+    policies,
+    reset_by,
+    rewound,
+    rewritten,
+    sampled,
+    scaler,
+    specced,
+    stands,
+    stranger,
+    then,
+    undone,
+    unread,
+    with_baseline,
+    without_originals,
+    without_source,
+)
 from unit.limits import largest
 
-STRATEGY = {"assignmentStrategy": {"to": "cooperative-sticky"}}
-FIRST = TopicPartition("orders", 0)
 BACKWARD = Direction.BACKWARD
 
-GATES = every_gate(gates, preflight)
-
-
-def bouncing(step: str = "BounceTwo", modes: str = "IIIIII") -> Picture:
-    return moment(step, modes, spec=spec_of(workload_of(**BOUNCES), **STRATEGY))
-
-
-def stopped() -> Picture:
-    """No pod and no member is left."""
-    picture = moment("Stop", spec=spec_of(protocol={"to": "Consumer", "strategy": "Offline"}))
-    return with_group(members=(), state=GroupState.EMPTY)(with_source(pods={}, replicas=0)(picture))
-
-
-def auditing() -> Picture:
-    """The soak is over and the audit's Job has ended."""
-    return moment("Audit", "TTTTTT", spec=spec_of(audit=AUDIT))
-
-
-def released() -> Picture:
-    """The claim is taken off."""
-    return with_source(claimed_by="")(moment("HandOver", "TTTTTT"))
-
-
-def proven() -> Picture:
-    """The canaries bake."""
-    picture = mixed()
-    batch = replace(picture.position.batch, proven=NOW - 30)
-    return picture.at(replace(picture.position, batch=batch))
-
-
-MOMENTS: dict[str, Callable[[], Picture]] = {
-    **dict.fromkeys((gate.name for gate in preflight.GATES), at_start),
-    "Strategies": lambda: at_start(**STRATEGY, workloads=(workload_of(**BOUNCES),)),
-    **dict.fromkeys(("WorkloadsClaimed", "AutoscalersPaused"), lambda: moment("Canary", opened=None)),
-    **dict.fromkeys(("OneCoordinator", "WorkloadsAreOurs", "NewPodsJoin", "GoesOn", "CoverageKept", "WithinWindow",
-                     "Converged", "Covered", "LagHealthy", "LagRecovered", "GroupConverted", "Progressed",
-                     "PlainAssignments"), mixed),
-    "Calm": proven,
-    **dict.fromkeys(("Soaked", "AllMoved"), all_consumer),
-    "GroupEmpty": stopped,
-    "WorkloadsReleased": released,
-    "RecordHolds": lambda: moment("HandOver", "TTTTTT"),
-    "StrategyOffered": bouncing,
-    "ProbeExpired": lambda: replace(bouncing(), position=replace(bouncing().position, opened=NOW - 60)),
-    "AuditClean": auditing,
-    "StrategySelected": lambda: with_group(assignor="cooperative-sticky")(bouncing()),
-}
-"""The moment at which each gate is asked."""
 
 BY_CLOCK_OR_SPEC = {
     "Soaked": "compares the clock with the record alone",
@@ -204,65 +173,6 @@ class Finding(NamedTuple):
     cure: str = ""
 
 
-def audited_by(policy: Policy) -> Callable[[Picture], Picture]:
-    return lambda picture: replace(picture, spec=picture.spec.evolve(audit=AUDIT), policy=policy)
-
-
-def instead(make: Callable[[], Picture]) -> Callable[[Picture], Picture]:
-    """Another moment altogether."""
-    return lambda _: make()
-
-
-def then(*changes: Callable[[Picture], Picture]) -> Callable[[Picture], Picture]:
-    def change(picture: Picture) -> Picture:
-        for each in changes:
-            picture = each(picture)
-        return picture
-
-    return change
-
-
-def known(fact: str, found: object) -> Callable[[Picture], Picture]:
-    return lambda picture: with_fact(picture, fact, Known(found, NOW))
-
-
-def stranger(picture: Picture) -> Picture:
-    members = value(picture.facts.group).members
-    return with_group(members=(*members, member(pod("legacy", "10.9.9.9", ""), CLASSIC, (), 17)))(picture)
-
-
-def malformed(picture: Picture) -> Picture:
-    return with_fact(picture, "group", Unknown("member m breaks the protocol", refused=True, malformed=True))
-
-
-def sampled(*found: GroupSample) -> Callable[[Picture], Picture]:
-    return known("samples", found)
-
-
-def stands(*partitions: TopicPartition) -> Callable[[Picture], Picture]:
-    return sampled(*samples(stands=frozenset(partitions)))
-
-
-def rewound(picture: Picture) -> Picture:
-    """The first partition's commit went back in the last sweep."""
-    *before, last = samples()
-    return sampled(*before, replace(last, offsets={**last.offsets, FIRST: (5, 3000)}))(picture)
-
-
-def epochs(*numbers: int) -> Callable[[Picture], Picture]:
-    return sampled(*(replace(sample, epoch=epoch) for sample, epoch in zip(
-        samples(len(numbers), until=NOW), numbers, strict=True)))
-
-
-def policies(*told: str) -> Callable[[Picture], Picture]:
-    return lambda picture: with_fact(picture, "brokers", {
-        number: Known(broker(settings={POLICY: policy} if policy else {}), NOW) for number, policy in enumerate(told, 1)})
-
-
-def limits(setting: str, limit: int) -> Callable[[Picture], Picture]:
-    return with_brokers(settings={POLICY: "bidirectional", setting: str(limit)})
-
-
 BEYOND = (
     "metadata: {annotations: {container.apparmor.security.beta.kubernetes.io/app: unconfined}}",
     "spec: {volumes: [{$patch: replace}, {name: a, hostPath: {path: /}}, {name: a, emptyDir: {}}]}",
@@ -281,73 +191,6 @@ SECRETS = (
     "spec: {containers: [{name: app, env: [{name: A, valueFrom: {secretKeyRef: {name: theirs, key: a}}}]}]}",
     "spec: {imagePullSecrets: [{name: theirs}]}",
 )
-
-
-def undone(picture: Picture) -> Picture:
-    """The dry run shows the template as it was."""
-    return known("trials", {"orders.template": Known(value(picture.source("orders")).template, NOW)})(picture)
-
-
-def specced(*workloads: Mapping[str, Any], **changes: Any) -> Callable[[Picture], Picture]:
-    return lambda picture: replace(picture, spec=spec_of(*workloads, **changes))
-
-
-with_baseline = specced(gates={"baselineRef": {"name": "usual"}})
-
-
-def unread(fact: str) -> Callable[[Picture], Picture]:
-    return lambda picture: with_fact(picture, fact, Unknown("no answer"))
-
-
-def downgrading() -> Picture:
-    """From the consumer protocol back to the classic one."""
-    return moment("Preflight", spec=spec_of(workload_of(template=TO_CLASSIC), protocol={"to": "Classic"}))
-
-
-def scaler(**changes: Any) -> Autoscaler:
-    made = Autoscaler(api_version="autoscaling/v2", kind="HorizontalPodAutoscaler", name="orders", uid="uid-hpa",
-                      resource_version="1", settings={"minReplicas": 4})
-    return replace(made, **changes)
-
-
-def kept(autoscaler: Autoscaler) -> Callable[[Picture], Picture]:
-    """It was there at Baseline."""
-    def change(picture: Picture) -> Picture:
-        fleet = value(picture.facts.fleet)
-        original = {**fleet.originals["orders"], "autoscalers": {str(autoscaler): autoscaler.settings}}
-        return with_fact(picture, "fleet", Known(replace(fleet, originals={"orders": original}), NOW))
-
-    return change
-
-
-def environment(**variables: str) -> dict[str, Any]:
-    return {"env": [{"name": name, "value": value} for name, value in variables.items()]}
-
-
-def without_source(picture: Picture) -> Picture:
-    return with_fact(picture, "fleet", Known(replace(value(picture.facts.fleet), sources={"orders": None}), NOW))
-
-
-def without_originals(picture: Picture) -> Picture:
-    return with_fact(picture, "fleet", Known(replace(value(picture.facts.fleet), originals={"orders": None}), NOW))
-
-
-def rewritten(by: str, at: float, ours: float) -> Callable[[Picture], Picture]:
-    """The Deployment, whose pods are being moved, has its original template again."""
-    parts = frozenset({"env of app"})
-    return with_source(template=template(), managers=(Manager(by, "Apply", "", at, parts),
-                                                      Manager("switchover", "Update", "", ours, parts)))
-
-
-def let_go(by: str) -> Callable[[Picture], Picture]:
-    """Somebody gave the Deployment, two pods of which have moved, other settings."""
-    return with_source(min_ready=0, managers=(Manager(by, "Apply", "", NOW - 1, frozenset({"strategy"})),))
-
-
-def reset_by(by: str) -> Callable[[Picture], Picture]:
-    """Somebody gave it another strategy alone."""
-    return with_source(update_strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 1}},
-                       managers=(Manager(by, "Apply", "", NOW - 1, frozenset({"strategy"})),))
 
 
 KEDA_HELD = scaler(kind="ScaledObject", settings={"autoscaling.keda.sh/paused-replicas": "3"})
