@@ -206,7 +206,7 @@ ROWS: tuple[tuple[Broker, Row], ...] = (
 )
 OFTEN = {Broker("4.4"), Broker("4.4", "group.consumer.max.size=1\n")}
 """Brokers that every run asks; the others are for the long list. What they refuse and tell is asked of such brokers in
-test_wire_groups.py (a protocol that is not listed answers as one that is off), and unit/test_group_gates.py says what
+test_wire_groups.py (a protocol that is not listed answers as one that is off), and unit/test_group_findings.py says what
 Preflight makes of it."""
 
 
