@@ -11,6 +11,7 @@ from unit.group_pictures import (
     AUDIT,
     BOUNCES,
     NOW,
+    STRATEGY,
     TO_CLASSIC,
     all_consumer,
     at_start,
@@ -22,7 +23,6 @@ from unit.group_pictures import (
     workload_of,
 )
 
-STRATEGY = {"assignmentStrategy": {"to": "cooperative-sticky"}}
 GATES = every_gate(gates, preflight)
 
 

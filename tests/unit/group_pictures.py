@@ -79,6 +79,7 @@ def audited(state: JobState = JobState.SUCCEEDED, message: str = '{"verdict": "C
 
 BRIDGED = {"template": {**NEW_CLIENT, **TO_CONSUMER}, "bridge": NEW_CLIENT}
 BOUNCES = {"template": strategies("cooperative-sticky"), "bridge": strategies("cooperative-sticky,range")}
+STRATEGY = {"assignmentStrategy": {"to": "cooperative-sticky"}}
 
 
 # --- workloads ----------------------------------------------------------------------------------------------------------

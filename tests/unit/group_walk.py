@@ -9,9 +9,11 @@ from dataclasses import replace
 from typing import Any, Self
 
 import jsonpatch
+import pytest
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.status import Direction
+from switchover.engine.effects import DeletePod, Evict
 from switchover.engine.gate import Streak
 from switchover.engine.pace import Spent
 from switchover.engine.plan import Decision, decide
@@ -24,14 +26,26 @@ from switchover.groups.gates.lag import thresholds
 from switchover.groups.kind import ConsumerGroupMigrations
 from switchover.groups.picture import Facts, Fleet, Picture
 from switchover.groups.workloads.change import original_name
-from switchover.kafka.group import OffsetsTopic, Readiness
+from switchover.kafka.group import GroupState, OffsetsTopic, Readiness
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.watch import Assessment, Watch
 from switchover.lag.window import Offsets, Reading
 from switchover.outside.observed import Known, Unknown
 from switchover.partition import TopicPartition
 from tales import Tale
-from unit.group_pictures import UID, assessment, audited, broker, spec_of, tried
+from unit.group_pictures import (
+    BOUNCES,
+    BRIDGED,
+    STRATEGY,
+    TO_CLASSIC,
+    UID,
+    assessment,
+    audited,
+    broker,
+    spec_of,
+    tried,
+    workload_of,
+)
 from unit.group_world import World
 
 SECONDS = 3.0
@@ -185,3 +199,85 @@ class Walk:
         sole = all(self.world.coordinator.owner(each) for each in wanted)
         return self.watch.assess(LagGroup(wanted, group.state == "Stable", group.epoch, sole), at,
                                  None if opened is None else round(opened * 1000))
+
+
+# --- a walk along each plan, and how it ends ----------------------------------------------------------------------------
+
+D, S = "Deployment", "StatefulSet"
+OFFLINE = {"protocol": {"to": "Consumer", "strategy": "Offline"}}
+DOWN = {"protocol": {"to": "Classic"}}
+QUICK = {"soakSeconds": 6, "gates": {"stableSamples": 2, "maxStallSeconds": 30},
+         "rollout": {"steps": [{"pods": 2, "bakeSeconds": 6}, {"pods": 2, "bakeSeconds": 3}]}}
+
+
+def walk(*workloads: tuple[str, str, int], change: dict[str, Any] | None = None, spec: dict[str, Any] | None = None,
+         judges_lag: bool = False, **world: Any) -> Walk:
+    """At its start; bakes and the soak last a pass or two."""
+    wanted = tuple(workload_of(kind, name, **(change or {})) for kind, name, _ in workloads)
+    return Walk(World(*workloads, **world), {"workloads": wanted, **QUICK, **(spec or {})}, judges_lag=judges_lag)
+
+
+PLANS: dict[str, Callable[..., Walk]] = {
+    "Deployment": lambda **more: walk((D, "orders", 4), **{"autoscaled": "orders", **more}),
+    "StatefulSet": lambda **more: walk((S, "orders", 4), **more),
+    "both": lambda **more: walk((D, "orders", 3), (S, "payments", 3), **more),
+    "Deployment bridged": lambda **more: walk((D, "orders", 4), change=BRIDGED, **more),
+    "StatefulSet bridged": lambda **more: walk((S, "orders", 4), change=BRIDGED, **more),
+    "strategy, Deployment": lambda **more: walk((D, "orders", 4), change=BOUNCES, spec=STRATEGY, **more),
+    "strategy, StatefulSet": lambda **more: walk((S, "orders", 4), change=BOUNCES, spec=STRATEGY, **more),
+    "offline, Deployment": lambda **more: walk((D, "orders", 4), spec=OFFLINE, **more),
+    "offline, StatefulSet": lambda **more: walk((S, "orders", 4), spec=OFFLINE, **more),
+    "to classic, Deployment": lambda **more: walk(
+        (D, "orders", 4), change={"template": TO_CLASSIC}, spec=DOWN, protocol="consumer", **more),
+    "to classic, StatefulSet": lambda **more: walk(
+        (S, "orders", 4), change={"template": TO_CLASSIC}, spec=DOWN, protocol="consumer", **more),
+}
+each_plan = pytest.mark.parametrize("plan", PLANS)
+
+
+def new(plan: str) -> str:
+    """What only the new clients of a plan have among their settings."""
+    return "cooperative-sticky" if "strategy" in plan else "classic" if "classic" in plan else "consumer"
+
+
+def spared(plan: str) -> int:
+    """How many members a plan can be short of: a StatefulSet takes a pod away before it makes the next."""
+    return 100 if "offline" in plan else 1 if "StatefulSet" in plan or plan == "both" else 0
+
+
+def check_there(walk: Walk, plan: str) -> None:
+    """Every pod is a new one's, nothing of ours is left, and the group is whole."""
+    walked, world = walk.position, walk.world
+    assert (walked.finished, walked.step, walked.direction) == (True, "HandOver", FORWARD)
+    assert walk.migration.status.phase == "Succeeded"
+    assert {name: each.spec["replicas"] for name, each in world.workloads.items()} == walk.total
+    assert all(new(plan) in pod.client.values() for each in world.workloads.values() for pod in each.pods.values())
+    check_left_alone(walk)
+
+
+def check_back(walk: Walk, plan: str) -> None:
+    """Exactly as it was before anything was touched."""
+    fresh = PLANS[plan]().world
+    assert (walk.position.finished, walk.position.step) == (True, "Preflight")
+    assert {name: each.spec for name, each in walk.world.workloads.items()} == {
+        name: each.spec for name, each in fresh.workloads.items()}
+    assert not any(new(plan) in pod.client.values() for each in walk.world.workloads.values() for pod in each.pods.values())
+    check_left_alone(walk)
+
+
+def check_left_alone(walk: Walk) -> None:
+    world = walk.world
+    fresh = World(*((each.made["kind"], name, walk.total[name]) for name, each in world.workloads.items()))
+    assert all(not each.made["metadata"].get("annotations") for each in world.workloads.values()), "claimed"
+    for name, each in world.workloads.items():
+        assert {**each.spec, "template": None} == {**fresh.workloads[name].spec, "template": None}
+    if world.autoscaler is not None:
+        assert world.autoscaler["spec"] == {"minReplicas": 4}
+    assert (world.coordinator.state, world.members()) == (GroupState.STABLE, sum(walk.total.values()))
+    assert all(world.coordinator.owner(each) for each in world.coordinator.partitions)
+
+
+def check_on_the_way(walk: Walk, plan: str) -> None:
+    """While nothing fails nobody leaves before whoever follows is a member, and no pod is evicted or deleted."""
+    assert walk.fewest >= sum(walk.total.values()) - spared(plan)
+    assert not [effect for effect in walk.world.done if isinstance(effect, Evict | DeletePod)]

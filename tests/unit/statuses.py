@@ -7,10 +7,9 @@ from typing import Any
 from switchover.api.status import UNSEEN
 from switchover.engine.record import stopped_status
 from switchover.reasons.walk import DEFECT, INVALID_SPEC
-from unit.group_walk import Walk
+from unit.group_walk import PLANS, Walk, new
 from unit.pictures import NOW, migration
 from unit.small_plan import BACKWARD
-from unit.test_group_walk import PLANS, new
 from unit.test_kraft_status import PICTURES, everything, folded, on_record, taken_back
 
 Object = dict[str, Any]

@@ -23,7 +23,7 @@ from switchover.kafka.group import LEFT, GroupState, GroupType, OffsetsTopic, Re
 from switchover.kubernetes.jobs import JobState
 from switchover.outside.observed import Unknown
 from unit.given_reasons import VERDICTS, reasons
-from unit.group_gates import GATES, MOMENTS, STRATEGY, downgrading
+from unit.group_gates import GATES, MOMENTS, downgrading
 from unit.group_pictures import (
     BOUNCES,
     BRIDGED,
@@ -32,6 +32,7 @@ from unit.group_pictures import (
     NEW_CLIENT,
     NOW,
     PARTITIONS,
+    STRATEGY,
     TO_CLASSIC,
     UID,
     all_consumer,

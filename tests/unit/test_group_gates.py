@@ -13,11 +13,12 @@ from switchover.groups.picture import Facts
 from switchover.groups.plan import plan_of
 from switchover.outside.observed import Unknown
 from unit.each_gate import watched
-from unit.group_gates import GATES, MOMENTS, STRATEGY
+from unit.group_gates import GATES, MOMENTS
 from unit.group_pictures import (
     AUDIT,
     BOUNCES,
     BRIDGED,
+    STRATEGY,
     all_consumer,
     mixed,
     of_stateful_set,

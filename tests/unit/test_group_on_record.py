@@ -15,9 +15,8 @@ from switchover.groups.plan import plan_of
 from switchover.groups.workloads.deployment import is_held
 from switchover.outside.observed import Known, Unknown
 from unit.group_pictures import AUDIT, NOW, moment, of_stateful_set, spec_of, value, with_fact, with_source
-from unit.group_walk import BACKWARD, FORWARD, Walk
+from unit.group_walk import BACKWARD, FORWARD, OFFLINE, PLANS, Walk, each_plan
 from unit.small_plan import intent
-from unit.test_group_walk import OFFLINE, PLANS, each_plan
 
 STANDS = intent()
 

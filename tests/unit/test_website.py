@@ -23,7 +23,7 @@ from switchover.cluster.plan import PLAN
 from switchover.consumer.member.states import Table
 from switchover.operator.metrics import METRICS
 from switchover.reasons import REASONS
-from unit.test_group_walk import PLANS
+from unit.group_walk import PLANS
 
 DOCS = Path(__file__).parents[2] / "docs"
 MODELS = {"KafkaMigration": KafkaMigration, "ConsumerGroupMigration": ConsumerGroupMigration}
