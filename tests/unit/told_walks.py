@@ -14,9 +14,9 @@ from switchover.cluster.status import next_status
 from switchover.engine.pace import Spent
 from switchover.engine.policy import Policy
 from unit.group_walk import PLANS
+from unit.kraft_walk import Walk
 from unit.pictures import OPERATOR_IMAGE, migration
 from unit.small_plan import BACKWARD, FORWARD
-from unit.test_kraft_walk import Walk
 
 SPENT = Spent(812.0, 1490.0, 5400.0, 0.0)
 GIVEN = {"approver": "alice@example.org", "reason": "CHG-1182"}
