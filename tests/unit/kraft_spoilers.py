@@ -275,11 +275,12 @@ def pod_spec(**changes: object) -> Callable[[Picture], Picture]:
 
 
 def container(**changes: object) -> Callable[[Picture], Picture]:
-    """The container that runs Kafka is another."""
+    """The container that runs Kafka is another; None takes a field away."""
 
     def change(picture: Picture) -> Picture:
         first, *others = workload_of(picture).template["spec"]["containers"]
-        return pod_spec(containers=[{**first, **changes}, *others])(picture)
+        changed = {key: each for key, each in {**first, **changes}.items() if each is not None}
+        return pod_spec(containers=[changed, *others])(picture)
 
     return change
 

@@ -2,9 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -15,210 +13,58 @@ from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import preflight
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Verdict
-from switchover.kafka.node import BrokerExamination, LogDirectory
+from switchover.kafka.node import LogDirectory
 from switchover.kubernetes.selectors import selects
 from switchover.kubernetes.survey import GroupMigration, StorageClasses
-from switchover.kubernetes.workloads import Manager
-from switchover.outside.addresses import Address
 from switchover.outside.observed import Known, Unknown
-from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
-from switchover.zookeeper.nodes import ControllerNode, MigrationNode, ZooKeeperRights, ZooKeeperTopic
-from unit.pictures import (
-    NOW,
-    answer,
-    moment,
-    spec_of,
-    spoil,
-    spoil_each,
-    spoil_pod,
-    spoil_workload,
-    value,
-    with_fact,
-    workload_of,
+from switchover.zookeeper.groups import IdleGroups
+from switchover.zookeeper.nodes import ControllerNode, ZooKeeperTopic
+from unit.kraft_spoilers import container, pod_spec, zookeeper
+from unit.pictures import NOW, answer, moment, spoil, spoil_each, spoil_pod, value, with_fact, workload_of
+from unit.preflight_pictures import (
+    ACLS,
+    ARGO,
+    AUTHORIZER,
+    CHAIN,
+    COPIED,
+    EMPTY,
+    FLUX,
+    FLUX_HELM,
+    GATES,
+    NO_READ,
+    PLAIN,
+    TLS,
+    TWO,
+    WIDE,
+    Change,
+    at_its_pod,
+    between_brokers,
+    both,
+    certificate,
+    check,
+    disks,
+    dry_run,
+    examined,
+    findings,
+    hidden,
+    kubernetes,
+    listener,
+    login,
+    on_a_volume,
+    protocol,
+    registered,
+    replicas,
+    static,
+    told,
+    told_by_brokers,
+    topics,
+    wanted,
+    with_old_groups,
+    workload,
+    written_by,
 )
 
-GATES = {gate.name: gate for gate in preflight.GATES}
 W, F, U = Outcome.WAIT, Outcome.FAIL, Outcome.UNKNOWN
-Change = Callable[[Picture], Picture]
-
-
-def check(name: str, picture: Picture) -> Verdict:
-    return GATES[name].check(picture)
-
-
-def wanted(**spec: Any) -> Change:
-    return lambda picture: replace(picture, spec=spec_of(**spec))
-
-
-def kubernetes(**changes: object) -> Change:
-    return lambda picture: spoil(picture, "kubernetes", **changes)
-
-
-def workload(**changes: object) -> Change:
-    return lambda picture: spoil_workload(picture, **changes)
-
-
-def container(**changes: object) -> Change:
-    def changed(picture: Picture) -> Picture:
-        template = workload_of(picture).template
-        merged = {**template["spec"]["containers"][0], **changes}
-        containers = [{key: value for key, value in merged.items() if value is not None}]
-        return spoil_workload(picture, template={**template, "spec": {**template["spec"], "containers": containers}})
-
-    return changed
-
-
-def pod_with(**changes: object) -> Change:
-    def changed(picture: Picture) -> Picture:
-        template = workload_of(picture).template
-        return spoil_workload(picture, template={**template, "spec": {**template["spec"], **changes}})
-
-    return changed
-
-
-def zookeeper(**changes: object) -> Change:
-    return lambda picture: spoil(picture, "zookeeper", **changes)
-
-
-def topics(**changes: object) -> Change:
-    return lambda picture: spoil(picture, "zookeeper_topics", **changes)
-
-
-def old_groups(*names: str) -> Change:
-    """Groups with one member in ZooKeeper."""
-    groups = {name: ZooKeeperGroup(frozenset({f"{name}_a"})) for name in names}
-    return lambda picture: with_fact(picture, "zookeeper_groups", Known(groups, NOW))
-
-
-def registered(broker: int, host: str) -> Change:
-    def changed(picture: Picture) -> Picture:
-        brokers = value(picture.facts.zookeeper).brokers
-        return spoil(picture, "zookeeper", brokers={**brokers, broker: {"INTERNAL": Address(host, 9092)}})
-
-    return changed
-
-
-def told(pod: str, *ids: int) -> Change:
-    """What a pod says which broker it is, when it is asked."""
-    return lambda picture: with_fact(picture, "identities", {pod: Known(frozenset(ids), NOW)})
-
-
-def at_its_pod(broker: int) -> Change:
-    """A broker that advertises its pod's address."""
-    def changed(picture: Picture) -> Picture:
-        picture = spoil_pod(picture, f"kafka-{broker}", ips=("10.0.0.7", "fd00::7"))
-        return spoil_each(picture, "views", lambda view: replace(
-            view, brokers={**view.brokers, broker: Address("FD00:0::7", 9092)}))
-
-    return changed
-
-
-def login(picture: Picture) -> Picture:
-    return wanted(kafka={"bootstrapServers": "kafka:9092", "credentialsRef": {"name": "login"}})(picture)
-
-
-def protocol(version: str, *brokers: int) -> Change:
-    return lambda picture: spoil_each(
-        picture, "broker_settings", lambda _: {"inter.broker.protocol.version": version}, *brokers)
-
-
-def examined(item: str, known: object) -> Change:
-    """One of the facts that Preflight alone asks for, changed."""
-    def changed(picture: Picture) -> Picture:
-        observed = known if isinstance(known, Unknown) else Known(known, NOW)
-        return with_fact(picture, "examination", replace(picture.facts.examination, **{item: observed}))
-
-    return changed
-
-
-def told_by_brokers(change: Callable[[BrokerExamination], BrokerExamination], *only: int) -> Change:
-    """What brokers tell of themselves, changed."""
-    def changed(picture: Picture) -> Picture:
-        brokers = {broker: Known(change(told.value), NOW) if not only or broker in only else told
-                   for broker, told in picture.facts.examination.brokers.items()}
-        return with_fact(picture, "examination", replace(picture.facts.examination, brokers=brokers))
-
-    return changed
-
-
-def static(settings: Mapping[str, str], *only: int) -> Change:
-    """Brokers were given other settings; "" takes one away."""
-    def changed(told: BrokerExamination) -> BrokerExamination:
-        merged = {**told.static_settings, **settings}
-        return replace(told, static_settings={key: value for key, value in merged.items() if value})
-
-    return told_by_brokers(changed, *only)
-
-
-def hidden(name: str, *only: int) -> Change:
-    """A setting of which brokers tell no more than that they have it."""
-    return told_by_brokers(lambda told: replace(told, hidden=frozenset({*told.hidden, name})), *only)
-
-
-def dry_run(result: Unknown | None) -> Change:
-    """The dry run of the template change: an answer that is none, or an admission that keeps the old strategy."""
-    def changed(picture: Picture) -> Picture:
-        known = picture.facts.examination.template_changes["kafka"]
-        told = result or replace(known, value=replace(known.value, update_strategy={"type": "RollingUpdate"}))
-        return with_fact(picture, "examination", replace(picture.facts.examination, template_changes={"kafka": told}))
-
-    return changed
-
-
-def disks(*directories: LogDirectory) -> Change:
-    return told_by_brokers(lambda told: replace(told, log_directories=directories), 1)
-
-
-def replicas(topic: str, *assignment: int) -> Change:
-    def changed(view):
-        return replace(view, partitions=tuple(
-            replace(item, topic=topic, leader=assignment[0], replicas=assignment, isr=assignment)
-            for item in view.partitions))
-
-    return lambda picture: with_fact(
-        spoil(spoil_each(picture, "views", changed), "zookeeper_topics", topics={}), "min_insync", Known({topic: 1}, NOW))
-
-
-def both(first: Change, second: Change) -> Change:
-    return lambda picture: second(first(picture))
-
-
-def listener(protocol: str, credentials: dict[str, str] | str) -> Change:
-    """A listener whose Secret names the controllers; its passwords may travel unencrypted."""
-    controllers = {"storage": {"size": "1Gi"},
-                   "listener": {"securityProtocol": protocol, "credentialsRef": {"name": "keys"}}}
-    if isinstance(credentials, dict):
-        credentials = {"bootstrap.servers": "*.kafka-controller.kafka.svc:9093"} | credentials
-    spec = wanted(controllers=controllers, acceptedRisks=["PasswordsInClear"])
-    return lambda picture: kubernetes(listener_credentials=credentials)(spec(picture))
-
-
-def between_brokers(protocol: str, **settings: str) -> Change:
-    """The brokers' own listener, as one of them tells of it."""
-    def changed(picture: Picture) -> Picture:
-        brokers = dict(picture.facts.examination.brokers)
-        broker, told = next((broker, told) for broker, told in brokers.items() if isinstance(told, Known))
-        theirs = {"inter.broker.listener.name": "INTERNAL", "listener.security.protocol.map": f"X:SSL, internal:{protocol}"}
-        brokers[broker] = replace(told, value=replace(
-            told.value, static_settings=told.value.static_settings | theirs | settings))
-        return with_fact(picture, "examination", replace(picture.facts.examination, brokers=brokers))
-
-    return changed
-
-
-def certificate(name: str) -> str:
-    return (Path(__file__).parent / "golden" / "certificates" / f"{name}.crt").read_text()
-
-
-CHAIN = "ssl.keystore.certificate.chain"
-TLS = {CHAIN: certificate("wildcard"), "ssl.truststore.certificates": certificate("wildcard"),
-       "ssl.keystore.key": "-----BEGIN PRIVATE KEY-----\nMA==\n-----END PRIVATE KEY-----"}
-PLAIN = {"sasl.mechanism": "PLAIN", "sasl.jaas.config": 'PlainLoginModule required username="kafka" password="p";'}
-WIDE = {"all": {}, "kafka": {"matchLabels": {"app": "kafka"}},
-        "data": {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}}
-AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
-ACLS = static({"authorizer.class.name": AUTHORIZER})
 
 
 class Bad(NamedTuple):
@@ -232,9 +78,6 @@ class Bad(NamedTuple):
     told: str
     """Words that the subject or the message must contain: the culprit."""
 
-
-COPIED = MigrationNode(False, 3000, 12, 1, 3, NOW)
-EMPTY = MigrationNode(True, -1, -1, -1, 0, NOW)
 
 BAD = [
     # objects
@@ -254,9 +97,9 @@ BAD = [
     # templates
     Bad("a container of another name", wanted(brokers=[{"name": "kafka", "container": "broker"}]), "ObjectsExist", F,
         "ContainerMissing", "StatefulSet kafka: there is no container broker; the pod has: kafka"),
-    Bad("containers of which none is called like Kafka", pod_with(containers=[{"name": "a"}, {"name": "b"}]), "ObjectsExist",
+    Bad("containers of which none is called like Kafka", pod_spec(containers=[{"name": "a"}, {"name": "b"}]), "ObjectsExist",
         F, "ContainerMissing", "no container of which the name tells that it runs Kafka; the pod has: a, b"),
-    Bad("containers of which two are called like Kafka", pod_with(containers=[{"name": "kafka-a"}, {"name": "kafka-b"}]),
+    Bad("containers of which two are called like Kafka", pod_spec(containers=[{"name": "kafka-a"}, {"name": "kafka-b"}]),
         "ObjectsExist", F, "ContainerMissing", "the pod has: kafka-a, kafka-b"),
     Bad("a command that starts Kafka without its start script", container(command=["java"], args=["kafka.Kafka", "f"]),
         "StartScripts", F, "StartNotSupported", "container kafka of StatefulSet kafka starts kafka.Kafka by itself"),
@@ -390,30 +233,8 @@ def test_nobody_is_told_to_make_everybody_a_super_user() -> None:
     verdict = check("NodesAuthorized", ACLS(moment("Preflight")))
     assert verdict.unblocks == "secure the controllers' listener with credentials of a super user"
 
+
 # Who else is there, and what is in the way of an eviction.
-MOUNTED_ELSEWHERE = [{"name": "config", "mountPath": "/etc/kafka"}, {"name": "scratch", "mountPath": "/var/lib/kafka"}]
-
-
-def on_a_volume(**kind: object) -> Change:
-    """The brokers' data lies on a volume of the pod."""
-    def changed(picture: Picture) -> Picture:
-        picture = container(volumeMounts=MOUNTED_ELSEWHERE)(picture)
-        template = workload_of(picture).template
-        volumes = [*template["spec"]["volumes"], {"name": "scratch", **kind}]
-        return spoil_workload(picture, template={**template, "spec": {**template["spec"], "volumes": volumes}})
-
-    return changed
-
-
-FLUX = {"kustomize.toolkit.fluxcd.io/name": "kafka", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}
-FLUX_HELM = {"helm.toolkit.fluxcd.io/name": "kafka", "helm.toolkit.fluxcd.io/namespace": "flux-system"}
-ARGO = {"argocd.argoproj.io/tracking-id": "streaming:apps/StatefulSet:kafka/kafka"}
-
-
-def written_by(name: str, *parts: str, subresource: str = "", at: float = NOW) -> Manager:
-    return Manager(name, "Update", subresource, at, frozenset(parts))
-
-
 BAD += [
     Bad("another operator's StatefulSet", workload(owner="Kafka my-cluster"), "Ownership", F, "OwnedByAnotherOperator",
         "Kafka my-cluster"),
@@ -430,8 +251,6 @@ BAD += [
 ]
 
 # What is asked in Preflight alone.
-TWO = (LogDirectory("/a", offline=False), LogDirectory("/b", offline=False))
-NO_READ = ZooKeeperRights({"/": frozenset({"READ"}), "/controller_epoch": frozenset({"READ", "WRITE"})}, {})
 BAD += [
     Bad("a reading that is refused", lambda picture: with_fact(
         picture, "min_insync", Unknown("our user needs DESCRIBE_CONFIGS", refused=True)), "Readable", F, "ReadingRefused",
@@ -564,13 +383,13 @@ TOLD = [
     ("the script that starts Kafka", lambda picture: picture, "StartScripts", Severity.INFO, "StartScript"),
     ("a storage class that cannot be seen", examined("storage_classes", Unknown("forbidden", refused=True)), "Storage",
      Severity.INFO, "StorageClassUnseen"),
-    ("a pod that waits for ZooKeeper", pod_with(initContainers=[
+    ("a pod that waits for ZooKeeper", pod_spec(initContainers=[
         {"name": "wait", "command": ["sh", "-c", "until nc -z zookeeper 2181; do sleep 1; done"]}]), "PodsWithoutZooKeeper",
      Severity.WARNING, "PodsNeedZooKeeper"),
     ("no readiness probe", container(readinessProbe=None), "Probes", Severity.WARNING, "NoReadinessProbe"),
     ("no budget", workload(budgets=()), "Budgets", Severity.WARNING, "NoBudget"),
     ("data on a node", on_a_volume(hostPath={"path": "/data"}), "BrokerVolumes", Severity.WARNING, "BrokerDataIsOnANode"),
-    ("a group of old consumers", old_groups("pay"), "ZooKeeperGroups", Severity.WARNING, "ZooKeeperGroup"),
+    ("a group of old consumers", with_old_groups("pay"), "ZooKeeperGroups", Severity.WARNING, "ZooKeeperGroup"),
     ("a group without members that committed lately", examined("idle_groups", IdleGroups({"pay": NOW - 7200})),
      "ZooKeeperGroups", Severity.WARNING, "IdleZooKeeperGroup"),
     ("groups that one sweep had no room for", examined("idle_groups", IdleGroups({}, 312)), "ZooKeeperGroups",
@@ -685,19 +504,19 @@ def test_a_group_is_idle_within_the_window_alone():
 
 def test_a_group_that_has_members_again_is_not_idle():
     commits = examined("idle_groups", IdleGroups({"pay": NOW - 60}))
-    assert old_groups_found(commits, old_groups("pay")) == [("ZooKeeperGroup", "pay")]
+    assert old_groups_found(commits, with_old_groups("pay")) == [("ZooKeeperGroup", "pay")]
 
 
 def test_of_many_groups_twenty_are_told_and_all_counted():
     names = [f"g{index:03}" for index in range(300)]
-    told = check("ZooKeeperGroups", old_groups(*names)(moment("Preflight"))).findings
+    told = check("ZooKeeperGroups", with_old_groups(*names)(moment("Preflight"))).findings
     assert [finding.subject for finding in told] == names[:20]
     assert {finding.observed for finding in told} == {"300 such groups"}
 
 
 def test_the_cure_names_the_migration_that_moves_the_group():
     moving = Known({"pay": (GroupMigration("pay-to-kafka", ""),)}, NOW)
-    picture = with_fact(old_groups("orders", "pay")(moment("Preflight")), "group_migrations", moving)
+    picture = with_fact(with_old_groups("orders", "pay")(moment("Preflight")), "group_migrations", moving)
     orders, pay = check("ZooKeeperGroups", picture).findings
     assert orders.unblocks.startswith("create a ConsumerGroupMigration of orders")
     assert pay.unblocks == "finish ConsumerGroupMigration/pay-to-kafka, or stop the consumers of pay"
@@ -713,11 +532,6 @@ def test_groups_that_could_not_be_read_are_not_none(blind: Change):
 
 
 # --- all that is found, not the first of it alone -----------------------------------------------------------------------
-
-
-def findings(gate: str, picture: Picture) -> list[tuple[str, str]]:
-    return [(finding.reason, finding.subject) for finding in check(gate, picture).findings
-            if finding.severity is not Severity.INFO]
 
 
 def test_many_culprits_are_one_finding_that_counts_them():
