@@ -3,7 +3,7 @@
 import json
 import shlex
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import yaml
@@ -12,10 +12,9 @@ from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import preflight
-from switchover.cluster.picture import Picture
 from switchover.kafka.node import LogDirectory
 from switchover.kubernetes.selectors import selects
-from switchover.kubernetes.survey import GroupMigration, StorageClasses
+from switchover.kubernetes.survey import StorageClasses
 from switchover.outside.observed import Known, Unknown
 from switchover.zookeeper.groups import IdleGroups
 from switchover.zookeeper.nodes import ControllerNode, ZooKeeperTopic
@@ -422,57 +421,6 @@ def test_what_takes_the_controllers_out_of_a_wide_budget_is_printed(selector):
     assert selects(patched, {"app": "kafka"}), "it goes on guarding the others"
 
 
-@pytest.mark.parametrize(("fetch", "release"), [
-    (11, "before 2.7"), (13, "3.1 to 3.4"), (15, "3.5 or 3.6"), (16, "3.7 or 3.8")])
-def test_an_old_broker_is_told_with_its_release_and_the_commands_of_an_upgrade(fetch, release):
-    """3.9 keeps speaking the old protocol, so that the upgrade can be undone."""
-    old = spoil_each(moment("Preflight"), "answers", lambda told: replace(told, api_keys={**told.api_keys, 1: fetch}), 1)
-    [found] = [each for each in check("Versions", protocol("3.6-IV2")(old)).findings if each.reason == "WrongKafkaVersion"]
-    assert found.observed == f"Fetch v{fetch}, Kafka {release}"
-    ours, _, theirs = found.unblocks.partition("; or do it yourself: ")
-    assert ours.startswith("set spec.upgrade.image to an image of Kafka 3.9")
-    pin, image, status = theirs.split("; then ")
-    assert pin == "set inter.broker.protocol.version=3.6 in the brokers' configuration, where it is not"
-    assert image == "kubectl --namespace kafka set image statefulset kafka kafka=REGISTRY/kafka:3.9.2"
-    assert status == "kubectl --namespace kafka rollout status statefulset kafka"
-
-
-def release(fetch: int, leader_and_isr: int, **spec: Any) -> Picture:
-    """Brokers that all speak these versions, and a migration that upgrades them."""
-    return wanted(**spec)(spoil_each(moment("Preflight"), "answers", lambda told: replace(
-        told, api_keys={**told.api_keys, 1: fetch, 4: leader_and_isr})))
-
-
-def test_an_old_broker_is_upgraded_where_the_spec_says_so():
-    found = check("Versions", protocol("3.6-IV2")(release(15, 7, upgrade={"image": "kafka:3.9.2"})))
-    assert found.outcome is Outcome.PASS
-    told = [each for each in found.findings if each.reason == "BrokerIsUpgraded"]
-    assert [each.subject for each in told] == ["kafka-0", "kafka-1", "kafka-2"]
-    assert told[0].observed == "Fetch v15, Kafka 3.5 or 3.6"
-
-
-@pytest.mark.parametrize(("picture", "reason", "words"), [
-    (release(13, 6, upgrade={"image": "kafka:3.9.2"}), "WrongKafkaVersion", "older than Kafka 3.4"),
-    (release(16, 7, upgrade={"image": "kafka"}), "UpgradeChangesNothing", "is the image that kafka-0 runs")])
-def test_an_upgrade_that_cannot_be_is_refused(picture, reason, words):
-    found = check("Versions", protocol("3.6-IV2")(picture))
-    assert found.outcome is Outcome.FAIL
-    assert words in next(each for each in found.findings if each.reason == reason).message
-
-
-def test_an_image_of_another_repository_is_the_charts_to_allow():
-    found = check("ImageAllowed", wanted(upgrade={"image": "evil/kafka:3.9.2"})(moment("Preflight")))
-    assert (found.outcome, found.subject) == (Outcome.FAIL, "spec.upgrade.image")
-    assert check("ImageAllowed", wanted(upgrade={"image": "kafka:3.9.2"})(moment("Preflight"))).outcome is Outcome.PASS
-
-
-def test_the_container_that_the_spec_names_is_the_one_to_upgrade():
-    old = wanted(brokers=[{"name": "kafka", "container": "broker"}])(spoil_each(
-        moment("Preflight"), "answers", lambda told: replace(told, api_keys={**told.api_keys, 1: 11}), 1))
-    [found] = [each for each in check("Versions", old).findings if each.reason == "WrongKafkaVersion"]
-    assert " statefulset kafka broker=REGISTRY/kafka:3.9.2; " in found.unblocks
-
-
 def test_a_broker_at_its_pods_address_is_told_by_itself() -> None:
     """And found again after a restart, as long as no Secret must name where it is."""
     picture = told("kafka-1", 1)(registered(1, "10.0.0.7")(at_its_pod(1)(moment("Preflight"))))
@@ -483,52 +431,6 @@ def test_a_broker_at_its_pods_address_is_told_by_itself() -> None:
 
 def test_every_gate_of_preflight_finds_something():
     assert {bad.gate for bad in BAD} | {told[2] for told in TOLD} == GATES.keys()
-
-
-# --- groups that ZooKeeper coordinates ----------------------------------------------------------------------------------
-
-
-def old_groups_found(*changes: Change) -> list[tuple[str, str]]:
-    picture = moment("Preflight")
-    for change in changes:
-        picture = change(picture)
-    return findings("ZooKeeperGroups", picture)
-
-
-def test_a_group_is_idle_within_the_window_alone():
-    week = 604_800
-    commits = examined("idle_groups", IdleGroups({"edge": NOW - week, "late": NOW - 60, "dead": NOW - week - 1}))
-    assert old_groups_found(commits) == [("IdleZooKeeperGroup", "late"), ("IdleZooKeeperGroup", "edge")]
-    assert old_groups_found(commits, wanted(gates={"idleGroupSeconds": 30})) == []
-
-
-def test_a_group_that_has_members_again_is_not_idle():
-    commits = examined("idle_groups", IdleGroups({"pay": NOW - 60}))
-    assert old_groups_found(commits, with_old_groups("pay")) == [("ZooKeeperGroup", "pay")]
-
-
-def test_of_many_groups_twenty_are_told_and_all_counted():
-    names = [f"g{index:03}" for index in range(300)]
-    told = check("ZooKeeperGroups", with_old_groups(*names)(moment("Preflight"))).findings
-    assert [finding.subject for finding in told] == names[:20]
-    assert {finding.observed for finding in told} == {"300 such groups"}
-
-
-def test_the_cure_names_the_migration_that_moves_the_group():
-    moving = Known({"pay": (GroupMigration("pay-to-kafka", ""),)}, NOW)
-    picture = with_fact(with_old_groups("orders", "pay")(moment("Preflight")), "group_migrations", moving)
-    orders, pay = check("ZooKeeperGroups", picture).findings
-    assert orders.unblocks.startswith("create a ConsumerGroupMigration of orders")
-    assert pay.unblocks == "finish ConsumerGroupMigration/pay-to-kafka, or stop the consumers of pay"
-
-
-@pytest.mark.parametrize("blind", [
-    lambda picture: with_fact(picture, "zookeeper_groups", Unknown("no answer")),
-    examined("idle_groups", Unknown("groups in ZooKeeper are being read")),
-])
-def test_groups_that_could_not_be_read_are_not_none(blind: Change):
-    verdict = check("ZooKeeperGroups", blind(moment("Preflight")))
-    assert (verdict.outcome, verdict.reason, verdict.subject) == (U, "ZooKeeperUnknown", "/consumers")
 
 
 # --- all that is found, not the first of it alone -----------------------------------------------------------------------

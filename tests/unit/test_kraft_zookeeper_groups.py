@@ -1,7 +1,9 @@
-"""Groups that ZooKeeper coordinates, and brokers that would leave them behind."""
+"""Groups that ZooKeeper coordinates: brokers that would leave them behind, and what Preflight says of them."""
 
 from collections.abc import Callable
 from dataclasses import replace
+
+import pytest
 
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.gates.zookeeper_groups import NO_ZOOKEEPER_GROUPS
@@ -10,10 +12,12 @@ from switchover.cluster.plan import PLAN
 from switchover.coordination.mode import Mode
 from switchover.engine.gate import Verdict
 from switchover.kubernetes.survey import GroupMigration
-from switchover.outside.observed import Unknown
+from switchover.outside.observed import Known, Unknown
+from switchover.zookeeper.groups import IdleGroups
 from unit.kraft_gates import GATES, MOMENTS
 from unit.kraft_spoilers import OLD, TOGGLED, moving, old_groups, opened_at
-from unit.pictures import NOW, with_fact
+from unit.pictures import NOW, moment, with_fact
+from unit.preflight_pictures import Change, check, examined, findings, wanted, with_old_groups
 
 
 def no_groups(*changes: Callable[[Picture], Picture]) -> Verdict:
@@ -69,3 +73,49 @@ def test_move_brokers_is_entered_and_watched_by_the_gate_and_its_way_back_is_not
     assert NO_ZOOKEEPER_GROUPS in step.forward.enter
     assert NO_ZOOKEEPER_GROUPS in step.forward.watch
     assert NO_ZOOKEEPER_GROUPS not in (*step.back.enter, *step.back.watch)
+
+
+# --- what Preflight says of them ----------------------------------------------------------------------------------------
+
+
+def old_groups_found(*changes: Change) -> list[tuple[str, str]]:
+    picture = moment("Preflight")
+    for change in changes:
+        picture = change(picture)
+    return findings("ZooKeeperGroups", picture)
+
+
+def test_a_group_is_idle_within_the_window_alone():
+    week = 604_800
+    commits = examined("idle_groups", IdleGroups({"edge": NOW - week, "late": NOW - 60, "dead": NOW - week - 1}))
+    assert old_groups_found(commits) == [("IdleZooKeeperGroup", "late"), ("IdleZooKeeperGroup", "edge")]
+    assert old_groups_found(commits, wanted(gates={"idleGroupSeconds": 30})) == []
+
+
+def test_a_group_that_has_members_again_is_not_idle():
+    commits = examined("idle_groups", IdleGroups({"pay": NOW - 60}))
+    assert old_groups_found(commits, with_old_groups("pay")) == [("ZooKeeperGroup", "pay")]
+
+
+def test_of_many_groups_twenty_are_told_and_all_counted():
+    names = [f"g{index:03}" for index in range(300)]
+    told = check("ZooKeeperGroups", with_old_groups(*names)(moment("Preflight"))).findings
+    assert [finding.subject for finding in told] == names[:20]
+    assert {finding.observed for finding in told} == {"300 such groups"}
+
+
+def test_the_cure_names_the_migration_that_moves_the_group():
+    moving = Known({"pay": (GroupMigration("pay-to-kafka", ""),)}, NOW)
+    picture = with_fact(with_old_groups("orders", "pay")(moment("Preflight")), "group_migrations", moving)
+    orders, pay = check("ZooKeeperGroups", picture).findings
+    assert orders.unblocks.startswith("create a ConsumerGroupMigration of orders")
+    assert pay.unblocks == "finish ConsumerGroupMigration/pay-to-kafka, or stop the consumers of pay"
+
+
+@pytest.mark.parametrize("blind", [
+    lambda picture: with_fact(picture, "zookeeper_groups", Unknown("no answer")),
+    examined("idle_groups", Unknown("groups in ZooKeeper are being read")),
+])
+def test_groups_that_could_not_be_read_are_not_none(blind: Change):
+    verdict = check("ZooKeeperGroups", blind(moment("Preflight")))
+    assert (verdict.outcome, verdict.reason, verdict.subject) == (Outcome.UNKNOWN, "ZooKeeperUnknown", "/consumers")
