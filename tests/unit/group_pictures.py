@@ -249,6 +249,11 @@ def value(observed: object) -> Any:
     return observed.value
 
 
+def source(picture: Picture) -> Any:
+    """The (only) workload."""
+    return value(picture.facts.fleet).sources["orders"]
+
+
 def with_fact(picture: Picture, fact: str, observed: object) -> Picture:
     assert fact in {field.name for field in fields(Facts)}
     return replace(picture, facts=replace(picture.facts, **{fact: observed}))

@@ -9,7 +9,7 @@ import numpy as np
 from switchover.lag.group import TopicPartition
 from switchover.lag.samples import NONE, Samples
 from switchover.lag.thresholds import Thresholds
-from switchover.lag.verdicts import Judged, judge
+from switchover.lag.verdicts import Judged, Verdict, judge
 
 T0 = 1_795_000_000_000
 """Some day of 2026, in ms."""
@@ -109,3 +109,8 @@ def _committed(dice: Random, regime: str, commit: int, end: int, arrived: int) -
             return commit, False
         case _:
             return commit, True
+
+
+def verdict(readings: list[Reading], **more: object) -> str:
+    """The name of the verdict on one partition."""
+    return Verdict(judged(readings, **more).verdict[0]).name

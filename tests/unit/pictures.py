@@ -19,11 +19,12 @@ import jsonpatch
 import yaml
 from javaproperties import loads
 
-from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
+from switchover.api.kafka_migration import BrokerSet, KafkaMigration, KafkaMigrationSpec
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.meta import GroupHealth
 from switchover.cluster import modes, names, template
 from switchover.cluster.door import edits, mount
+from switchover.cluster.door.brokers import Brokers, find
 from switchover.cluster.effects import DeleteZNode, RaiseEpoch, RaiseVersions
 from switchover.cluster.facts import Examination, Export, Facts, KubernetesState, Written
 from switchover.cluster.picture import Picture
@@ -150,6 +151,11 @@ def migration(**spec: Any) -> KafkaMigration:
 
 def spec_of(**changes: Any) -> KafkaMigrationSpec:
     return migration(**changes).spec
+
+
+def found_of(live: Mapping[str, str]) -> Brokers:
+    """What is known of brokers that run with these settings."""
+    return find({"spec": {"containers": [{"name": "kafka"}]}}, BrokerSet(name="kafka"), live)
 
 
 UPGRADED = "kafka:3.9"

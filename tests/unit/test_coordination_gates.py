@@ -31,6 +31,7 @@ from unit.coordination_walk import CoordinationWalk
 from unit.coordination_world import CoordinatedWorld
 from unit.given_reasons import VERDICTS, reasons
 from unit.group_pictures import value, with_fact
+from unit.group_spoilers import then
 
 Spoil = Callable[[Picture], Picture]
 FAIL, WAIT = Outcome.FAIL, Outcome.WAIT
@@ -88,15 +89,6 @@ def spec(**changes: Any) -> Spoil:
 def told(**changes: Any) -> Spoil:
     """Another spec.coordination."""
     return lambda picture: spec(coordination=picture.spec.coordination.model_copy(update=changes))(picture)
-
-
-def then(*spoils: Spoil) -> Spoil:
-    def spoil(picture: Picture) -> Picture:
-        for each in spoils:
-            picture = each(picture)
-        return picture
-
-    return spoil
 
 
 def joins(consumer_id: str, *, enabled: bool = False, registration: Registration | None = None) -> Spoil:

@@ -13,15 +13,14 @@ from pathlib import Path
 import pytest
 from javaproperties import loads
 
-from switchover.api.kafka_migration import BrokerSet
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes
-from switchover.cluster.door import brokers, edits
-from switchover.cluster.door.brokers import Brokers
+from switchover.cluster.door import edits
 from switchover.cluster.door.scripts import DOOR
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.outside.addresses import Address
 from unit.door_files import FILES, fuzzed
+from unit.pictures import found_of
 
 ADDRESSES = {3000 + number: Address(f"kc-{number}.kc.kafka.svc", 9093) for number in range(3)}
 PLAIN = Voters(ADDRESSES, ControllerListener("CONTROLLER", 9093, "PLAINTEXT", {}))
@@ -115,11 +114,6 @@ OVERRIDES = {"zookeeper.connect": "zk:2181/other, really", "broker.id": "7", "mi
 each_kind = pytest.mark.parametrize(
     ("voters", "overrides"), [(PLAIN, {}), (TLS, OVERRIDES)], ids=["plaintext", "TLS, overrides"])
 each_file = pytest.mark.parametrize("name", READABLE)
-
-
-def found_of(live: dict[str, str]) -> Brokers:
-    """What is known of brokers that run with these settings."""
-    return brokers.find({"spec": {"containers": [{"name": "kafka"}]}}, BrokerSet(name="kafka"), live)
 
 
 def as_arguments(overrides: dict[str, str]) -> tuple[str, ...]:

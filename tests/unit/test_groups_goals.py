@@ -17,6 +17,7 @@ from unit.group_pictures import (
     moment,
     of_stateful_set,
     revision_of,
+    source,
     spec_of,
     value,
     with_fact,
@@ -26,10 +27,6 @@ from unit.group_pictures import (
 )
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
-
-
-def source(picture: Picture):
-    return value(picture.facts.fleet).sources["orders"]
 
 
 def kept(**originals: object) -> Picture:

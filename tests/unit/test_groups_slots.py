@@ -23,6 +23,7 @@ from unit.group_pictures import (
     of_stateful_set,
     pod,
     revision_of,
+    source,
     spec_of,
     template,
     value,
@@ -32,10 +33,6 @@ from unit.group_pictures import (
     with_source,
     workload_of,
 )
-
-
-def source(picture: Picture):
-    return value(picture.facts.fleet).sources["orders"]
 
 
 def at_partition(number: int, picture: Picture) -> Picture:

@@ -13,7 +13,8 @@ from switchover.engine.windows import utc
 from switchover.kafka.node import NOT_LISTENING
 from switchover.kubernetes.workloads import Reached, Stage
 from switchover.outside.observed import Known, Unknown
-from unit.pictures import NOW, answer, moment, spoil_each, spoil_pod, with_fact, workload_of
+from unit.kraft_spoilers import answers
+from unit.pictures import NOW, moment, spoil_each, spoil_pod, with_fact, workload_of
 
 Change = Callable[[Picture], Picture]
 REFUSED = "node 0 at kafka-0:9092: connection refused"
@@ -35,10 +36,6 @@ def pod(stage: Stage, seconds: float | None, **changes: object) -> Change:
 
 def mute(picture: Picture) -> Picture:
     return with_fact(picture, "answers", {**picture.facts.answers, 0: Unknown(REFUSED)})
-
-
-def in_mode(mode: str) -> Change:
-    return lambda picture: spoil_each(picture, "answers", lambda _: answer(mode), 0)
 
 
 LOGS = "kubectl --namespace kafka logs kafka-0 --container kafka"
@@ -73,13 +70,13 @@ def test_what_the_kubelet_complains_of_is_trouble_at_once() -> None:
 
 
 def test_a_broker_that_listens_in_another_mode_is_told_with_both() -> None:
-    found = phase(in_mode(Mode.ZOOKEEPER), pod(Stage.RUNNING, 20, ready=True))
+    found = phase(answers(0, Mode.ZOOKEEPER), pod(Stage.RUNNING, 20, ready=True))
     assert found is not None
     assert found.words == f"pod kafka-0 runs since {utc(NOW - 20)}, and answers in mode ZooKeeper, not in Migration"
 
 
 def test_one_that_answers_in_its_mode_and_is_not_ready_is_not_there_yet() -> None:
-    found = phase(in_mode(Mode.MIGRATION), pod(Stage.RUNNING, 20))
+    found = phase(answers(0, Mode.MIGRATION), pod(Stage.RUNNING, 20))
     assert found is not None
     assert found.words.endswith(" and is in its mode, and its container kafka is not Ready")
 

@@ -17,12 +17,11 @@ from switchover.api.kafka_migration import BrokerSet
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes
 from switchover.cluster.door import brokers, edits
-from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.metadata.names import STANDARD_AUTHORIZER
 from switchover.outside.addresses import Address
 from unit import pictures
-from unit.pictures import moment, server_properties
+from unit.pictures import found_of, moment, server_properties
 
 GOLDEN = Path(__file__).parent / "golden"
 NASTY = (GOLDEN / "nasty" / "server.properties").read_text(encoding="utf-8")
@@ -38,11 +37,6 @@ LOG_DIR = "/var/lib/kafka/kraft-controller"
 BROKER_ID, CONTROLLER_ID = 1, 3001
 WITH_QUORUM = (Mode.MIGRATION, Mode.KRAFT, *modes.RUNNING_CONTROLLERS)
 QUORUM = ("controller.quorum.voters", "controller.listener.names", "listener.security.protocol.map")
-
-
-def found_of(properties: Mapping[str, str]) -> Brokers:
-    """What is known of brokers that run with these."""
-    return brokers.find({"spec": {"containers": [{"name": "kafka"}]}}, BrokerSet(name="kafka"), properties)
 
 
 def directives(properties: Mapping[str, str], mode: str, voters: Voters) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ import pytest
 
 from switchover.lag.group import Evaluation, Group, TopicPartition, evaluate
 from switchover.lag.samples import NONE
-from switchover.lag.verdicts import Effect, Verdict, judge
-from unit.lag_readings import DEFAULTS, ORDERS, Reading, every_poll, judged, samples_of
+from switchover.lag.verdicts import Effect, judge
+from unit.lag_readings import DEFAULTS, ORDERS, Reading, every_poll, judged, samples_of, verdict
 from unit.lag_story import EVENT, World, after, play, said, sets
 
 LIMIT = 10_000
@@ -19,10 +19,6 @@ N = 40
 def alarms(readings: list[Reading]) -> bool:
     """What a rule "lag > 10,000" says of the newest sample, with the lag that exporters show."""
     return max(0, readings[-1].hw - readings[-1].c) > LIMIT
-
-
-def verdict(readings: list[Reading], **more: object) -> str:
-    return Verdict(judged(readings, **more).verdict[0]).name
 
 
 def constant(rate: int, seconds: int) -> list[Reading]:

@@ -8,17 +8,13 @@ import pytest
 from switchover.lag.samples import NONE, Samples
 from switchover.lag.thresholds import Baseline, Thresholds
 from switchover.lag.verdicts import EFFECTS, Effect, Verdict, drained, judge
-from unit.lag_readings import DEFAULTS, POLL, T0, Reading, every_poll, judged, samples_of
+from unit.lag_readings import DEFAULTS, POLL, T0, Reading, every_poll, judged, samples_of, verdict
 
 N = 40
 ENDS = [100_000 + 15_000 * i for i in range(N)]                    # 1000 records a second
 END = ENDS[-1]
 STOPPED = every_poll([99_000] * N, ENDS)
 STEADY = every_poll([end - 2000 for end in ENDS], ENDS)
-
-
-def verdict(readings: list[Reading], **more: object) -> str:
-    return Verdict(judged(readings, **more).verdict[0]).name
 
 
 def effect(readings: list[Reading], **more: object) -> str:
