@@ -2,18 +2,11 @@
 
 from collections import Counter
 
-import pytest
-
 from fakes.api_server import Object
 from simulation.migration_world import MigrationWorld
 from simulation.test_kafka_migration import before_finalize, quiet_for, until_step, waits_for
 from switchover.cluster.door.mount import VOLUME
 from switchover.engine.calls import News
-
-
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
-    return MigrationWorld(monkeypatch)
 
 
 def called(world: MigrationWorld) -> Counter[tuple[str, str]]:

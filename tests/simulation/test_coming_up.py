@@ -11,11 +11,6 @@ from switchover.engine.windows import utc
 from switchover.kubernetes.workloads import Stage
 
 
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
-    return MigrationWorld(monkeypatch)
-
-
 def told(world: MigrationWorld, reason: str) -> dict[str, Any]:
     return next(item for item in world.status["waitingFor"] if item["reason"] == reason)
 

@@ -15,11 +15,6 @@ from switchover.outside import ask
 from switchover.outside.addresses import Address
 
 
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
-    return MigrationWorld(monkeypatch)
-
-
 def stalled(world: MigrationWorld) -> dict[str, Any]:
     return next((each for each in world.status.get("conditions", ()) if each["type"] == "Stalled"), {})
 

@@ -15,11 +15,6 @@ from tales import assert_told
 KEY = ("kafkamigrations", NAME)
 
 
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
-    return MigrationWorld(monkeypatch)
-
-
 def delete(world: MigrationWorld) -> None:
     world.api.remove(*KEY)
 

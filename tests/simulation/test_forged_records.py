@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.test_defects import events, rewritten, stalled
 from simulation.test_kafka_migration import before_finalize, quiet_for, reference, until_step, waits_for
@@ -11,11 +9,6 @@ from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.kubernetes.names import CLAIM
 
 GATES_OFF = {"groups": [], "dualWriteMaxLag": 1_000_000}
-
-
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
-    return MigrationWorld(monkeypatch)
 
 
 def conditions(world: MigrationWorld) -> dict[str, str]:

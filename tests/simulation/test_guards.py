@@ -15,11 +15,6 @@ from switchover.metadata.image import MigrationState
 from tales import assert_told
 
 
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
-    return MigrationWorld(monkeypatch)
-
-
 def drain(world: MigrationWorld, pod: str, seconds: float) -> None:
     """Somebody evicts a pod, and its node takes no new one for a while."""
     stateful_set, _, ordinal = pod.rpartition("-")

@@ -36,11 +36,6 @@ from switchover.outside.observed import Known
 from tales import assert_told
 
 
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
-    return MigrationWorld(monkeypatch)
-
-
 def undisturbed(world: MigrationWorld) -> None:
     """Run to the end."""
 

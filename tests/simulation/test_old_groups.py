@@ -1,6 +1,5 @@
 """A consumer group that ZooKeeper still coordinates holds the brokers back from KRaft, and nothing before."""
 
-import pytest
 
 from fakes.api_server import Object
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
@@ -9,11 +8,6 @@ from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.zookeeper.groups import ZooKeeperGroup
 
 OLD = ZooKeeperGroup(frozenset({"orders_a", "orders_b"}))
-
-
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
-    return MigrationWorld(monkeypatch)
 
 
 def told(world: MigrationWorld, reason: str) -> Object:

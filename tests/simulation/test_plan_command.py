@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import pytest
 import yaml
 
 from fakes.api_server import NAMESPACE
@@ -44,11 +43,6 @@ def looked(world: MigrationWorld, manifest: str = "") -> Look[Any]:
 
 def told(world: MigrationWorld) -> list[str]:
     return list(words(looked(world)))
-
-
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
-    return MigrationWorld(monkeypatch)
 
 
 def test_before_anything_happened(world: MigrationWorld) -> None:

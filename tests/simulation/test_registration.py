@@ -8,11 +8,6 @@ from simulation.test_kafka_migration import quiet_for
 CONTROLLERS = [f"kafka-controller-{number}" for number in range(3)]
 
 
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
-    return MigrationWorld(monkeypatch)
-
-
 def stalled(world: MigrationWorld) -> str:
     """The message of the condition Stalled, "" while it is False."""
     return next((each["message"] for each in world.status.get("conditions", ())

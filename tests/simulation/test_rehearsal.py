@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from fakes.kubelet import REHEARSAL_SECONDS
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.test_kafka_migration import quiet_for, reference, waits_for
@@ -15,11 +13,6 @@ JOB, PART = ("jobs", f"{NAME}-rehearsal"), ("configmaps", f"{NAME}-rehearsal-0")
 EVIL = "/config/topics/evil"
 BLOCKER = Finding(Stage.COPY, "CopyWouldFail", Severity.BLOCKER, "the controller ends", EVIL, "delete it")
 SIGHT = Finding(Stage.SYNC, "NodeWouldBeDeleted", Severity.INFO, "it says nothing", "/config/topics/gone")
-
-
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
-    return MigrationWorld(monkeypatch)
 
 
 def created(world: MigrationWorld) -> int:

@@ -23,11 +23,6 @@ LONG = pytest.mark.long
 OURS = {"controllerrevisions", "services", "secrets", "persistentvolumeclaims"}
 
 
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
-    return MigrationWorld(monkeypatch)
-
-
 def without_restarts(end: EndState) -> EndState:
     return replace(end, starts={}, status={**end.status, "restarts": ()})
 

@@ -10,15 +10,7 @@ from fakes.api_server import Object
 from fakes.kafka_world import Kafka
 from simulation.migration_world import CANARY, HOW_FAR, NAME, MigrationWorld
 from simulation.test_kafka_migration import quiet_for
-from simulation.test_rollback import (
-    LONG,
-    assert_as_before,
-    assert_as_never_turned,
-    opened,
-    reasons,
-    to_batch,
-    to_step,
-)
+from simulation.test_rollback import LONG, assert_as_before, assert_as_never_turned, opened, reasons, to_batch, to_step
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import rollback
 from switchover.cluster.door.mount import VOLUME
@@ -28,12 +20,6 @@ from switchover.metadata import parity
 from switchover.metadata.cluster import Hidden, Scram
 from switchover.metadata.image import MigrationState
 from switchover.zookeeper.nodes import MigrationNode
-
-
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
-    return MigrationWorld(monkeypatch)
-
 
 CONTROLLERS_REPLACED = ("POST pods kafka-controller", "DELETE pods kafka-controller")
 

@@ -2,16 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.test_kafka_migration import reference, until_step, waits_for
 from switchover.api.kafka_migration import NodeMode as Mode
-
-
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
-    return MigrationWorld(monkeypatch)
 
 
 def told(world: MigrationWorld) -> Any:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from fakes.api_server import Object
 from simulation.migration_world import NAME, MigrationWorld
 from simulation.test_kafka_migration import second_batch
@@ -14,11 +12,6 @@ from switchover.engine.windows import open_now
 CLOSED = {"name": "night", "cron": "0 3 * * *", "durationSeconds": 3600}
 SHORT = {"name": "short", "cron": "5-59/10 * * * *", "durationSeconds": 300}
 """The world begins at 14:14 UTC. 300 s are enough for everything in one piece, and too short for a whole migration."""
-
-
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
-    return MigrationWorld(monkeypatch)
 
 
 def with_spec(world: MigrationWorld, **spec: Any) -> None:
