@@ -36,7 +36,7 @@ COMPUTING = {"pipeline", "simulation", "packaging", "unit"}
 ROOT = Path(__file__).parent
 
 pytest_plugins = ("hang_guard", "long_tests")
-pytest.register_assert_rewrite("unit.group_walk", "unit.kraft_walk")       # what walks are checked by
+pytest.register_assert_rewrite("unit.group_walk", "unit.kraft_walk", "simulation.moments")        # what asserts for tests
 
 gc.disable()                           # until all is collected (`pytest_collection_finish`): what is imported is no garbage
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 from fakes.api_server import Object
 from simulation.migration_world import MigrationWorld
-from simulation.test_kafka_migration import before_finalize, quiet_for, until_step, waits_for
+from simulation.moments import before_finalize, quiet_for, until_step, waits_for
 from switchover.cluster.door.mount import VOLUME
 from switchover.engine.calls import News
 

@@ -1,18 +1,13 @@
 """Pods that take long to come up: the status says what they are at, since when, and when somebody should look."""
 
-from typing import Any
 
 import pytest
 
 from simulation.migration_world import DOCS, HOW_FAR, MigrationWorld
-from simulation.test_kafka_migration import quiet_for, reference, waits_for
+from simulation.moments import quiet_for, reference, told, waits_for
 from switchover.cluster.coming_up import USUAL_SECONDS
 from switchover.engine.windows import utc
 from switchover.kubernetes.workloads import Stage
-
-
-def told(world: MigrationWorld, reason: str) -> dict[str, Any]:
-    return next(item for item in world.status["waitingFor"] if item["reason"] == reason)
 
 
 @pytest.mark.parametrize(("step", "coming", "late"), [

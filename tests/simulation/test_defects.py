@@ -7,7 +7,7 @@ import pytest
 
 from fakes.kafka_ports import SimulatedNodes
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
-from simulation.test_kafka_migration import before_finalize, quiet_for, reference, until_step
+from simulation.moments import before_finalize, quiet_for, reference, until_step
 from switchover.cluster.kind import KafkaMigrations
 from switchover.engine.calls import News
 from switchover.kafka.node import BrokerView

@@ -6,7 +6,7 @@ import pytest
 
 from fakes.api_server import Object
 from simulation.migration_world import NAME, MigrationWorld
-from simulation.test_kafka_migration import before_finalize, quiet_for, until_step, waits_for
+from simulation.moments import before_finalize, opened, quiet_for, told, until_step, waits_for
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.engine.intent import ABANDON
 from switchover.metadata.image import MigrationState
@@ -33,10 +33,6 @@ def abandon(found: Object) -> None:
 
 def left_behind(world: MigrationWorld) -> list[str]:
     return [event["message"] for event in world.api.of("events") if event["reason"] == "LeftBehind"]
-
-
-def told(world: MigrationWorld, reason: str) -> dict[str, Any]:
-    return next(item for item in world.status["waitingFor"] if item["reason"] == reason)
 
 
 # --- before anything was touched, and after the end -----------------------------------------------------------------------
@@ -150,14 +146,10 @@ def taken_back(world: MigrationWorld, before: dict[tuple[str, str], Any]) -> Non
     assert not list(world.api.of("leases"))
 
 
-def is_open(world: MigrationWorld, step: str) -> bool:
-    return world.step == step and bool(world.status["progress"].get("openTime"))
-
-
 @pytest.mark.parametrize("step", ["ProvisionControllers", "EnableMigration", "CopyMetadata"])
 def test_before_the_claim_everything_is_taken_back_before_it_goes(world: MigrationWorld, step: str) -> None:
     before = objects(world)
-    assert world.live(lambda: is_open(world, step))
+    assert world.live(lambda: opened(world, step))
     delete(world)
     assert world.live(lambda: waits_for(world, "BeingDeleted"))
     assert world.status["phase"] == "Terminating"

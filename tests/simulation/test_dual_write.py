@@ -4,7 +4,7 @@ them; a topic grew while the leading controller changed."""
 import pytest
 
 from simulation.migration_world import NAME, MigrationWorld
-from simulation.test_kafka_migration import waits_for
+from simulation.moments import waits_for
 from simulation.test_rollback import assert_as_before
 
 PLANTED = {"unknown-quota evil": "10", "quota eve": "1048576.5"}

@@ -3,8 +3,8 @@
 from typing import Any
 
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
+from simulation.moments import before_finalize, quiet_for, reference, until_step, waits_for
 from simulation.test_defects import events, rewritten, stalled
-from simulation.test_kafka_migration import before_finalize, quiet_for, reference, until_step, waits_for
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.kubernetes.names import CLAIM
 

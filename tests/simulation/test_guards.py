@@ -9,7 +9,7 @@ import pytest
 
 from fakes.api_server import NAMESPACE, Object
 from simulation.migration_world import DOCS, HOW_FAR, NAME, SPEC, MigrationWorld
-from simulation.test_kafka_migration import before_finalize, quiet_for, reference, second_batch, until_step, waits_for
+from simulation.moments import before_finalize, quiet_for, reference, second_batch, until_step, waits_for
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.metadata.image import MigrationState
 from tales import assert_told

@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any
 
 import pytest
@@ -17,7 +16,8 @@ from prometheus_client import generate_latest
 from fakes.api_server import NAMESPACE, Object, copied
 from fakes.incarnation import Incarnation, SimulatedApiServer
 from simulation import migration_world
-from simulation.migration_world import HOW_FAR, NAME, SPEC, EndState, MigrationWorld
+from simulation.migration_world import HOW_FAR, NAME, SPEC, MigrationWorld
+from simulation.moments import quiet_for, reference, second_batch, undisturbed, until_step, waits_for
 from simulation.virtual_time import VirtualLoop
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Verdict as Outcome
@@ -34,24 +34,6 @@ from switchover.kubernetes.gitops import LAST_APPLIED
 from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known
 from tales import assert_told
-
-
-def undisturbed(world: MigrationWorld) -> None:
-    """Run to the end."""
-
-    def run() -> None:
-        assert world.run_to_the_end()
-
-    world.get_to(("end",), run)
-
-
-@cache
-def reference(seed: int = 0) -> tuple[EndState, list[str]]:
-    """The end of a run without trouble, and its writes."""
-    with pytest.MonkeyPatch.context() as patch:
-        world = MigrationWorld(patch, seed)
-        undisturbed(world)
-        return world.end_state(), [write.text for write in world.api.writes]
 
 
 def test_a_cluster_without_a_topic_goes_over_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,34 +96,6 @@ def test_the_same_seed_gives_the_same_writes() -> None:
 # --- trouble on the way -----------------------------------------------------------------------------------------------
 
 
-def until_step(world: MigrationWorld, step: str, moved: int) -> None:
-    """Run until so many brokers of a step have started in its mode."""
-    mode = {"EnableMigration": Mode.MIGRATION, "MoveBrokers": Mode.KRAFT}[step]
-
-    def run() -> None:
-        assert world.live(lambda: sum(each[1] == mode for each in world.kafka.starts) == moved and world.step == step)
-
-    world.get_to(("until", step, moved), run)
-
-
-def before_finalize(world: MigrationWorld) -> None:
-    """Run until everything is on KRaft, and Finalize waits for its approval."""
-
-    def run() -> None:
-        assert world.live(lambda: world.step == "Finalize" and waits_for(world, "AwaitingApproval"))
-
-    world.get_to(("before Finalize",), run)
-
-
-def second_batch(world: MigrationWorld) -> None:
-    """Run until the second broker is on record to move to KRaft."""
-
-    def run() -> None:
-        assert world.live(lambda: world.step == "MoveBrokers" and world.status["progress"]["batch"] == 2)
-
-    world.get_to(("second batch",), run)
-
-
 def test_a_world_that_takes_over_a_moment_goes_on_like_the_one_that_lived_it(monkeypatch: pytest.MonkeyPatch) -> None:
     lived, taken_over = MigrationWorld(monkeypatch, seed=5), MigrationWorld(monkeypatch, seed=5)
     for world in (lived, taken_over):
@@ -149,17 +103,6 @@ def test_a_world_that_takes_over_a_moment_goes_on_like_the_one_that_lived_it(mon
         assert world.live(lambda world=world: world.step == "Soak")       # type: ignore[misc]
     assert lived.api.writes == taken_over.api.writes
     assert lived.kafka.starts == taken_over.kafka.starts
-
-
-def waits_for(world: MigrationWorld, reason: str) -> bool:
-    return any(item["reason"] == reason for item in world.status.get("waitingFor") or ())
-
-
-def quiet_for(world: MigrationWorld, seconds: float) -> None:
-    """Run for a while in which no process is started."""
-    starts, begin = dict(world.kafka.starts), world.timeline.now()
-    assert world.live(lambda: world.timeline.now() > begin + seconds)
-    assert world.kafka.starts == starts
 
 
 def test_a_server_that_was_written_wrong_is_put_right_without_a_restart_of_the_operator(world: MigrationWorld) -> None:

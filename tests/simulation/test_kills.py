@@ -7,7 +7,7 @@ import pytest
 from fakes.incarnation import APPLIED
 from simulation import kills
 from simulation.migration_world import MigrationWorld
-from simulation.test_kafka_migration import reference
+from simulation.moments import reference
 
 
 def test_a_kill_after_every_move(monkeypatch: pytest.MonkeyPatch, counted: Callable[[str], None]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
-from simulation.test_kafka_migration import reference
+from simulation.moments import reference
 from switchover.api.kafka_migration import FORMERLY
 from switchover.api.kafka_migration import NodeMode as Mode
 

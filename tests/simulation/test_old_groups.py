@@ -1,17 +1,12 @@
 """A consumer group that ZooKeeper still coordinates holds the brokers back from KRaft, and nothing before."""
 
 
-from fakes.api_server import Object
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
-from simulation.test_kafka_migration import quiet_for, reference, until_step, waits_for
+from simulation.moments import quiet_for, reference, told, until_step, waits_for
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.zookeeper.groups import ZooKeeperGroup
 
 OLD = ZooKeeperGroup(frozenset({"orders_a", "orders_b"}))
-
-
-def told(world: MigrationWorld, reason: str) -> Object:
-    return next(item for item in world.status["waitingFor"] if item["reason"] == reason)
 
 
 def gone(world: MigrationWorld, whole: bool) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from simulation.migration_world import NAME, MigrationWorld
-from simulation.test_kafka_migration import quiet_for
+from simulation.moments import quiet_for
 
 CONTROLLERS = [f"kafka-controller-{number}" for number in range(3)]
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from fakes.kubelet import REHEARSAL_SECONDS
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
-from simulation.test_kafka_migration import quiet_for, reference, waits_for
+from simulation.moments import quiet_for, reference, waits_for
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Severity
 from switchover.cluster.rehearsal.report import Finding, Stage, as_message

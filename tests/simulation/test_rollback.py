@@ -8,7 +8,7 @@ import pytest
 from fakes.kafka_world import STOPPED
 from invariants.any_migration import differences
 from simulation.migration_world import HOW_FAR, EndState, MigrationWorld
-from simulation.test_kafka_migration import before_finalize, reference
+from simulation.moments import before_finalize, reasons, reference, to_batch, to_step
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.plan import PLAN
 from tales import assert_told
@@ -25,43 +25,6 @@ OURS = {"controllerrevisions", "services", "secrets", "persistentvolumeclaims"}
 
 def without_restarts(end: EndState) -> EndState:
     return replace(end, starts={}, status={**end.status, "restarts": ()})
-
-
-# --- moments ----------------------------------------------------------------------------------------------------------
-
-
-def opened(world: MigrationWorld, step: str) -> bool:
-    """The step has begun, in either direction."""
-    return world.step == step and bool(world.status["progress"].get("openTime"))
-
-
-def to_step(world: MigrationWorld, step: str) -> None:
-    """Run until a step has begun; the process dies in that moment."""
-
-    def run() -> None:
-        assert not world.live(world.approved_and(lambda: False), kill_when=lambda: opened(world, step))
-
-    world.get_to(("step", step), run)
-
-
-def to_batch(world: MigrationWorld, step: str, batch: int) -> None:
-    """Run until a batch's file is written and its pod is gone: assigned, and not Ready in its mode yet."""
-
-    def moving() -> bool:
-        if not opened(world, step):
-            return False
-        progress = world.status["progress"]
-        return progress["batch"] == batch and any(
-            "deletionTimestamp" in world.api.objects["pods", name]["metadata"] for name in progress.get("batchNodes") or ())
-
-    def run() -> None:
-        assert not world.live(lambda: False, kill_when=moving)
-
-    world.get_to(("batch", step, batch), run)
-
-
-def reasons(world: MigrationWorld) -> set[str]:
-    return {item["reason"] for item in world.status.get("waitingFor") or ()}
 
 
 # --- ends -------------------------------------------------------------------------------------------------------------

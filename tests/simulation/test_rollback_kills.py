@@ -8,7 +8,8 @@ import pytest
 from invariants.any_migration import differences
 from simulation import kills
 from simulation.migration_world import EndState, MigrationWorld
-from simulation.test_rollback import assert_as_before, to_step
+from simulation.moments import to_step
+from simulation.test_rollback import assert_as_before
 
 
 def before_the_way_back(patch: pytest.MonkeyPatch) -> MigrationWorld:

@@ -9,8 +9,8 @@ import pytest
 from fakes.api_server import Object
 from fakes.kafka_world import Kafka
 from simulation.migration_world import CANARY, HOW_FAR, NAME, MigrationWorld
-from simulation.test_kafka_migration import quiet_for
-from simulation.test_rollback import LONG, assert_as_before, assert_as_never_turned, opened, reasons, to_batch, to_step
+from simulation.moments import opened, quiet_for, reasons, to_batch, to_step
+from simulation.test_rollback import LONG, assert_as_before, assert_as_never_turned
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import rollback
 from switchover.cluster.door.mount import VOLUME

@@ -3,7 +3,7 @@
 import pytest
 
 from simulation.migration_world import NAME, MigrationWorld
-from simulation.test_kafka_migration import reference, until_step
+from simulation.moments import reference, until_step
 
 
 def test_a_migration_that_the_release_before_has_begun_is_ended_by_this_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,8 @@
 from typing import Any
 
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
-from simulation.test_kafka_migration import reference, until_step, waits_for
+from simulation.moments import reference, told, until_step, waits_for
 from switchover.api.kafka_migration import NodeMode as Mode
-
-
-def told(world: MigrationWorld) -> Any:
-    return next(item for item in world.status["waitingFor"] if item["reason"] == "GroupStalled")
 
 
 @HOW_FAR
@@ -25,7 +21,7 @@ def test_a_group_that_stands_holds_the_next_batch_until_it_commits_again(world: 
     assert world.live(held)
     assert found[0][0] - begin > 30
     assert world.kafka.starts == found[0][1], "no pod is replaced meanwhile"
-    waits = told(world)
+    waits = told(world, "GroupStalled")
     assert (waits["subject"], waits["threshold"], waits["verdict"]) == ("orders orders-0", "30 s", "Wait")
     assert "orders-0 is STOPPED: no new offset was committed for " in waits["message"]
     world.kafka.stands_since = None
@@ -60,5 +56,5 @@ def test_a_limit_longer_than_ten_minutes_is_one(world: MigrationWorld) -> None:
     world.kafka.stands_since = begin = world.timeline.now()
     assert world.live(lambda: waits_for(world, "GroupStalled"))
     assert 660 < world.timeline.now() - begin < 690
-    assert told(world)["threshold"] == "660 s"
+    assert told(world, "GroupStalled")["threshold"] == "660 s"
     assert world.step == "EnableMigration"

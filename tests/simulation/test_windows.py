@@ -4,7 +4,7 @@ from typing import Any
 
 from fakes.api_server import Object
 from simulation.migration_world import NAME, MigrationWorld
-from simulation.test_kafka_migration import second_batch
+from simulation.moments import second_batch, waits_for
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.meta import Window
 from switchover.engine.windows import open_now
@@ -45,10 +45,6 @@ class Replaced:
         if not open_ and unit not in self._begun:
             self.outside.append(f"{pod} of {unit}")
         self._begun.add(unit)
-
-
-def waits_for(world: MigrationWorld, reason: str) -> bool:
-    return any(item["reason"] == reason for item in world.status.get("waitingFor") or ())
 
 
 def test_a_batch_that_is_slow_ends_outside_of_its_window_and_the_next_waits_for_one(world: MigrationWorld) -> None:
