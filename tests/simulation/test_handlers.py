@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from fakes.api_server import NAMESPACE, FakeApi
 from fakes.incarnation import Incarnation, SimulatedApiServer, serve_kopf
+from simulation.migration_world import login, nothing_missing
 from simulation.virtual_time import Timeline, live
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.operator.handlers import FINALIZER, Loops, LoopsByNamespace, Watch, register, serve
@@ -100,19 +101,6 @@ class World:
             return serve(watch, nothing_missing, metrics)
 
         return live(self.timeline, self.api, incarnation, operator, until, limit, kill_when)
-
-
-async def nothing_missing(_: str) -> tuple[str, ...]:
-    return ()
-
-
-async def login(**_: Any) -> kopf.ConnectionInfo:
-    return kopf.ConnectionInfo(server="http://sim")
-
-
-@pytest.fixture(autouse=True)
-def user(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("USER", "switchover")
 
 
 @pytest.fixture
