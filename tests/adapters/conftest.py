@@ -8,6 +8,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from adapters.clusters import KafkaCluster, KRaftNode, kafka_cluster, node
+from adapters.group_brokers import Serve, one_at_a_time
 from adapters.servers import ZooKeeperServer
 
 
@@ -63,3 +64,10 @@ def client(server: ZooKeeperServer) -> Iterator[KazooClient]:
     client.start()
     yield client
     client.stop()
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+    """Brokers for a file that asks several, one of them at a time."""
+    with one_at_a_time(tmp_path_factory) as serve:
+        yield serve

@@ -4,14 +4,14 @@ After each move: no deliveries overlap, no committed offset goes back, nothing i
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from adapters.eventually import eventually
-from adapters.group_brokers import QUICK, Broker, Serve, one_at_a_time, policy
+from adapters.group_brokers import QUICK, Broker, Serve, policy
 from adapters.group_sight import sight
 from adapters.members import Group as Members
 from adapters.members import Process, group, java, python
@@ -50,12 +50,6 @@ class Family:
 
 FAMILIES = [Family(client, strategy, static) for client, strategy in ((python, "range"), (java, "cooperative-sticky"))
             for static in (False, True)]
-
-
-@pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
-    with one_at_a_time(tmp_path_factory) as serve:
-        yield serve
 
 
 @dataclass

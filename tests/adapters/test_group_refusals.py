@@ -11,7 +11,7 @@ Not in it:
 * classic members that a group of the consumer protocol refuses (23): test_group_conversions.py.
 """
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from uuid import uuid4
@@ -29,7 +29,7 @@ from kio.static.primitive import i32
 from adapters import guarded
 from adapters.clusters import KRaftNode
 from adapters.eventually import eventually
-from adapters.group_brokers import Broker, Serve, one_at_a_time, policy
+from adapters.group_brokers import Broker, Serve, policy
 from adapters.group_members import (
     SESSION,
     ask,
@@ -208,12 +208,6 @@ OFTEN = {Broker("4.4"), Broker("4.4", "group.consumer.max.size=1\n")}
 """Brokers that every run asks; the others are for the long list. What they refuse and tell is asked of such brokers in
 test_wire_groups.py (a protocol that is not listed answers as one that is off), and unit/test_group_findings.py says what
 Preflight makes of it."""
-
-
-@pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
-    with one_at_a_time(tmp_path_factory) as serve:
-        yield serve
 
 
 @pytest.fixture

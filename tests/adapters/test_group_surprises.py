@@ -5,7 +5,6 @@ test_wire_groups.py has the rest: that our questions disturb nobody, and what we
 
 import asyncio
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -20,7 +19,7 @@ from kio.static.primitive import i32Timedelta
 
 from adapters.clusters import KRaftNode
 from adapters.eventually import eventually
-from adapters.group_brokers import QUICK, Broker, Serve, one_at_a_time, policy
+from adapters.group_brokers import QUICK, Broker, Serve, policy
 from adapters.group_members import ask, create_topic, heartbeat, joined, leave
 from adapters.group_sight import sight, told
 from adapters.members import Group as Members
@@ -40,12 +39,6 @@ from unit.group_pictures import NOW
 PARTITIONS = 4
 SESSION = i32Timedelta.parse(timedelta(seconds=6))
 BOTH = ("newest_kafka", pytest.param("oldest_kafka_4", marks=pytest.mark.long))
-
-
-@pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
-    with one_at_a_time(tmp_path_factory) as serve:
-        yield serve
 
 
 async def settled(server: Address, all_: Members, count: int) -> Group:

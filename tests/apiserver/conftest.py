@@ -21,6 +21,8 @@ from kubernetes import client, config
 from patience import Patience, stretched, until
 from switchover.kubernetes.client import api_server
 from switchover.kubernetes.client.api_server import ApiServer, connect
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.outside.clock import WallClock
 
 Kubectl = Callable[..., Any]
 May = Callable[..., bool]
@@ -148,6 +150,12 @@ async def server(kubeconfig: Path, namespace: str) -> AsyncIterator[ApiServer]:
     connected = await connect(namespace, str(kubeconfig))
     yield connected
     await connected.close()
+
+
+@pytest.fixture
+def workloads(server: ApiServer) -> KubernetesWorkloads:
+    """What the operator reads and writes of the test's namespace."""
+    return KubernetesWorkloads(server, WallClock())
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ No node runs here: `up` writes the pods' status as a kubelet would.
 import asyncio
 from collections.abc import Callable
 
-import pytest
-
 from apiserver.consumers import CONTAINER, FINAL, perform, read, stateful_set, until, up
 from apiserver.kubelet import run_as_kubelet
 from switchover.groups.workloads import change
@@ -15,12 +13,6 @@ from switchover.groups.workloads import stateful_set as recipe
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.members import MemberWorkload
-from switchover.outside.clock import WallClock
-
-
-@pytest.fixture
-def workloads(server: ApiServer) -> KubernetesWorkloads:
-    return KubernetesWorkloads(server, WallClock())
 
 
 def images(found: MemberWorkload, revisions: dict[str, str]) -> dict[str, str]:

@@ -22,16 +22,10 @@ from switchover.kubernetes import gitops, names
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.members import MemberWorkload
-from switchover.outside.clock import WallClock
 from switchover.outside.errors import Fenced, Refused
 
 Kubectl = Callable[..., Any]
 BRIDGE = ContainerChange.model_validate({"image": "localhost/orders:bridge"})
-
-
-@pytest.fixture
-def workloads(server: ApiServer) -> KubernetesWorkloads:
-    return KubernetesWorkloads(server, WallClock())
 
 
 async def scaled(server: ApiServer, workloads: KubernetesWorkloads, name: str, count: int) -> MemberWorkload:

@@ -21,7 +21,6 @@ from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.survey import GroupMigration
 from switchover.kubernetes.workloads import Workload
-from switchover.outside.clock import WallClock
 from switchover.outside.errors import Fenced, Refused
 from unit.pictures import moment, spec_of, spoil, spoil_workload
 
@@ -45,11 +44,6 @@ def stateful_set(**annotations: str) -> dict[str, Any]:
             "template": {"metadata": {"labels": LABELS}, "spec": {"containers": [container], "volumes": volumes}},
         },
     }
-
-
-@pytest.fixture
-def workloads(server: ApiServer) -> KubernetesWorkloads:
-    return KubernetesWorkloads(server, WallClock())
 
 
 @pytest.fixture

@@ -168,11 +168,6 @@ NOTHING = {
 }
 
 
-@pytest.fixture
-def workloads(server: ApiServer) -> KubernetesWorkloads:
-    return KubernetesWorkloads(server, WallClock())
-
-
 def made(kind: str = "Deployment") -> dict[str, Any]:
     found = deployment(0) if kind == "Deployment" else stateful_set(0)
     found["spec"]["template"]["spec"] = POD
