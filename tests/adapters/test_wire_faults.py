@@ -47,7 +47,7 @@ from switchover.outside.credentials import KAFKA, allowed_servers
 from switchover.outside.errors import Refused, Unreachable
 from switchover.outside.observed import Unknown
 
-API_VERSIONS, FETCH, DESCRIBE_QUORUM, FETCH_SNAPSHOT, SASL_HANDSHAKE = 18, 1, 55, 59, 17
+FETCH, DESCRIBE_QUORUM, FETCH_SNAPSHOT, SASL_HANDSHAKE = 1, 55, 59, 17
 METADATA, OFFSET_FETCH, FIND_COORDINATOR, SASL_AUTHENTICATE = 3, 9, 10, 36
 
 NO_OP = bytes.fromhex("01140000")

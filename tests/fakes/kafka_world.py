@@ -32,7 +32,7 @@ CLUSTER_ID = "simulatedClusterAAAAAA"
 SESSION_SECONDS = 9.0                  # broker.session.timeout.ms
 NAME_CACHE_SECONDS = 30.0              # networkaddress.cache.ttl of a JVM
 FORLORN_STOP_SECONDS = 300.0           # of a broker that asks a dead quorum for its controlled shutdown (5.2)
-BROKER_PORT, CONTROLLER_PORT = 9092, 9093
+BROKER_PORT = 9092
 STOPPED = Mode.STOPPED
 
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
-PACK, LAUNCHER = ROOT / "deploy/krew/pack", ROOT / "deploy/krew/kubectl-switchover"
+PACK = ROOT / "deploy/krew/pack"
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 URL = "https://downloads.example/switchover"
 

@@ -18,8 +18,6 @@ from unit.group_pictures import AUDIT, NOW, moment, of_stateful_set, spec_of, va
 from unit.group_walk import BACKWARD, FORWARD, OFFLINE, PLANS, Walk, each_plan
 from unit.small_plan import intent
 
-STANDS = intent()
-
 
 def forged(walk: Walk, **progress: Any) -> Walk:
     """As `kubectl edit --subresource=status` does it, or a restore."""

@@ -32,7 +32,6 @@ PACES = {Mode.ZOOKEEPER: Pace(3, ZOOKEEPER, ZOOKEEPER), Mode.MIGRATION: Pace(3, 
          Mode.KRAFT: Pace(1, KRAFT, KRAFT),
          Mode.KRAFT_CONTROLLER: Pace(1, FINALIZED, FINALIZED), Mode.MIGRATION_CONTROLLER: Pace(1, 7.0, 7.0),
          Mode.STOPPED: Pace(1, STOP, STOP)}
-COPY = pytest.approx(30.0, abs=0.1)
 
 
 def at(step: str, brokers: Modes = Mode.ZOOKEEPER, controllers: Modes = Mode.MIGRATION_CONTROLLER,
