@@ -115,7 +115,7 @@ class KafkaCluster:
                   f"brokers {sorted(self.brokers)} each name all of them and a controller", pause=0.1)
 
     async def _whole(self) -> bool:
-        wire = KafkaWire({}, seconds=stretched(10))
+        wire = patient_wire({})
         try:
             views = [await wire.metadata(server.address) for server in self.brokers.values()]
         except Unreachable:
@@ -131,6 +131,11 @@ class KafkaCluster:
         voters = ",".join(f"{i}@{server.address}" for i, server in self.controllers.items())
         return (f"controller.quorum.voters={voters}\ncontroller.listener.names=CONTROLLER\n"
                 "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT\n")
+
+
+def patient_wire(properties: Mapping[str, str]) -> KafkaWire:
+    """Kafka's nodes, on a machine that may be slow: what a test asks once is answered."""
+    return KafkaWire(properties, seconds=stretched(10))
 
 
 class KRaftNode(KafkaServer):

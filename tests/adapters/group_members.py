@@ -26,11 +26,11 @@ from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i16, i32, i32Timedelta
 from kio.static.protocol import RequestPayload, ResponsePayload
 
+from adapters.clusters import patient_wire
 from adapters.eventually import eventually
 from patience import stretched
 from switchover.kafka.client.connection import connected
 from switchover.kafka.client.groups import WireGroups
-from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.group import GroupState
 from switchover.outside.access import Access
 from switchover.outside.addresses import Address
@@ -61,7 +61,7 @@ async def create_topic(node: Address, name: str, partitions: int, properties: Ma
                                assignments=(), configs=()),),
         timeout=i32Timedelta.parse(timedelta(seconds=30)),
     ), CreateTopicsResponse, properties), lambda answer: answer.topics[0].error_code is ErrorCode.none, 30)
-    await eventually(lambda: KafkaWire(properties or {}).metadata(node),
+    await eventually(lambda: patient_wire(properties or {}).metadata(node),
                      lambda view: partitions == sum(each.topic == name for each in view.partitions), 30)
 
 

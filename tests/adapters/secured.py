@@ -30,7 +30,7 @@ from confluent_kafka.admin import (
 
 from adapters.admin import create_topic
 from adapters.certificates import Certificates
-from adapters.clusters import COMMON
+from adapters.clusters import COMMON, patient_wire
 from adapters.eventually import eventually
 from adapters.pods import as_pod, brokers_of
 from adapters.servers import KAFKA, KafkaServer, ZooKeeperServer, free_port, libraries, loopback
@@ -41,7 +41,6 @@ from switchover.cluster.controllers import listener
 from switchover.cluster.door import edits
 from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.modes import ControllerListener, Voters
-from switchover.kafka.client.nodes import KafkaWire
 from switchover.metadata.image import LogImage
 from switchover.outside.access import Access
 from switchover.outside.addresses import Address
@@ -96,8 +95,8 @@ class SecuredCluster:
             "zookeeper.sasl.jaas.config": f'{DIGEST} username="kafka" password="zoo";',
         })
         self.tree = KazooZooKeeper(self.tree_access)
-        self.wire = KafkaWire(self.client("switchover"))
-        self.quorum = KafkaWire(listener.client_properties(LISTENER, self.secret))
+        self.wire = patient_wire(self.client("switchover"))
+        self.quorum = patient_wire(listener.client_properties(LISTENER, self.secret))
         self.acknowledged = 0
 
     @property

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.clusters import patient_wire
 from adapters.formatted import lay_out
 from adapters.servers import KafkaServer, ZooKeeperServer, free_port
 from adapters.test_zookeeper import opened, writer
@@ -16,7 +17,6 @@ from fakes.planted_trees import planted
 from patience import Patience, until
 from switchover.cluster.modes import METADATA_LEVELS
 from switchover.cluster.rehearsal.settings import Attempt, Ids, Place
-from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.registration import register
 from switchover.metadata.quotas import Unwritable, unwritable
 from switchover.outside.access import Access
@@ -55,7 +55,7 @@ class Claimed:
 
     async def quotas(self) -> tuple[Unwritable, ...]:
         """Those of KRaft's that cannot be written."""
-        return unwritable((await KafkaWire({}).log({3000: self.controller})).metadata.quotas)
+        return unwritable((await patient_wire({}).log({3000: self.controller})).metadata.quotas)
 
 
 @asynccontextmanager
@@ -88,7 +88,7 @@ async def test_dual_write_begins_once_the_quota_is_put_right(tmp_path: Path, fau
         assert await found.offset() == copied, "dual write writes twice a second, and here it does not"
         (quota,) = await found.quotas()
         assert quota.entity == (("client-id", "evil"),)
-        await KafkaWire({}).set_quota(found.controller, quota.entity, quota.key, quota.instead)
+        await patient_wire({}).set_quota(found.controller, quota.entity, quota.key, quota.instead)
         await found.reaches(copied)
         assert not await found.quotas()
 

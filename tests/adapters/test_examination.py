@@ -9,13 +9,12 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from kazoo.client import KazooClient
 from kazoo.security import make_acl, make_digest_acl
 
-from adapters.clusters import KafkaCluster, kafka_cluster
+from adapters.clusters import KafkaCluster, kafka_cluster, patient_wire
 from adapters.eventually import eventually
 from adapters.pods import as_pod
 from patience import stretched
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.door import edits
-from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.node import LogDirectory
 from switchover.outside.access import Access
 from switchover.outside.addresses import Address
@@ -31,7 +30,7 @@ EVERYTHING = {"READ", "WRITE", "CREATE", "DELETE", "ADMIN"}
 
 async def test_a_broker_tells_file_disks_and_rights(zookeeper_cluster: KafkaCluster) -> None:
     server = zookeeper_cluster.brokers[1]
-    told = await KafkaWire({}).examine(server.address, 1)
+    told = await patient_wire({}).examine(server.address, 1)
     assert told.static_settings["broker.id"] == "1"
     assert told.static_settings["log.dirs"] == str(server.directory / "data")
     assert told.static_settings["inter.broker.protocol.version"] == "3.9"
@@ -51,7 +50,7 @@ async def test_what_the_file_says_is_told_under_a_dynamic_value(zookeeper_cluste
 
     alter(AlterConfigOpType.SET)
     try:
-        told = await KafkaWire({}).examine(zookeeper_cluster.brokers[1].address, 1)
+        told = await patient_wire({}).examine(zookeeper_cluster.brokers[1].address, 1)
         assert told.static_settings["background.threads"] == "2"
     finally:
         alter(AlterConfigOpType.DELETE)
@@ -59,7 +58,7 @@ async def test_what_the_file_says_is_told_under_a_dynamic_value(zookeeper_cluste
 
 async def test_the_marker_of_the_edits_that_started_it(zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
     """A key that Kafka does not know is told by its name; a broker without one has not passed the door."""
-    wire = KafkaWire({})
+    wire = patient_wire({})
     assert await wire.marker(zookeeper_cluster.brokers[1].address, 1) == ""
     with kafka_cluster(tmp_path) as cluster:
         cluster.zookeeper.start(cluster.zookeeper.properties())
@@ -82,7 +81,7 @@ async def test_a_generated_id_and_a_failed_disk_are_seen(tmp_path: Path) -> None
         text += f"\nbroker.id.generation.enable=true\nlog.dirs={server.directory / 'data'}, {second}\n"
         server.start(text, wait=False)
         cluster.wait_for_brokers()
-        wire = KafkaWire({})
+        wire = patient_wire({})
         told = await wire.examine(server.address, 1001)
         assert told.static_settings.get("broker.id", "-1") == "-1"
         assert told.static_settings.get("node.id", "-1") == "-1"

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.clusters import kafka_cluster
-from switchover.kafka.client.nodes import KafkaWire
+from adapters.clusters import kafka_cluster, patient_wire
 from switchover.outside.errors import NotListening, Refused
 
 EVERYBODY = (0, 1, 2, 7)
@@ -13,7 +12,7 @@ EVERYBODY = (0, 1, 2, 7)
 
 async def test_a_broker_answers_for_itself_alone(tmp_path: Path) -> None:
     """Both are registered and live, and neither sends the question to the other."""
-    wire = KafkaWire({})
+    wire = patient_wire({})
     with kafka_cluster(tmp_path, brokers=(1, 2)) as cluster:
         cluster.start_zookeeper_mode()
         first, second = (cluster.brokers[broker].address for broker in (1, 2))

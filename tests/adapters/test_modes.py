@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 )
 
 from adapters.admin import create_topic
-from adapters.clusters import COMMON
+from adapters.clusters import COMMON, patient_wire
 from adapters.eventually import eventually
 from adapters.finalized import finalized
 from adapters.pods import as_pod, brokers_of, given
@@ -35,7 +35,6 @@ from switchover.cluster.modes import ControllerListener, Voters
 from switchover.cluster.picture import is_older
 from switchover.engine.gate import Verdict
 from switchover.groups.coordination.brokers import check_brokers_visible
-from switchover.kafka.client.nodes import KafkaWire
 from switchover.metadata.image import LogImage, MigrationState
 from switchover.outside.access import Access
 from switchover.outside.addresses import Address
@@ -67,8 +66,8 @@ class Story:
             node: KafkaServer(directory / f"controller-{node}", address, heap="160m")
             for node, address in self.addresses.items()}
         self.tree = KazooZooKeeper(Access(f"{self.zookeeper.address}/kafka"))
-        self.wire = KafkaWire({})
-        self.quorum = KafkaWire({"security.protocol": security_protocol, "sasl.mechanism": "PLAIN",
+        self.wire = patient_wire({})
+        self.quorum = patient_wire({"security.protocol": security_protocol, "sasl.mechanism": "PLAIN",
                                  "sasl.jaas.config": settings.get("listener.name.controller.plain.sasl.jaas.config", "")})
 
     def voters(self, node: int) -> Voters:

@@ -39,7 +39,7 @@ from kio.schema.incremental_alter_configs.v1.request import AlterableConfig, Alt
 from kio.static.primitive import i8, i64Timedelta
 
 from adapters.admin import changed, create_topic
-from adapters.clusters import KafkaCluster, kafka_cluster
+from adapters.clusters import KafkaCluster, kafka_cluster, patient_wire
 from adapters.eventually import eventually
 from adapters.formatted import lay_out
 from adapters.test_wire_faults import Trimmed, reading
@@ -48,7 +48,6 @@ from patience import stretched
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.gates.parity import are_ended_by_a_new_leader
 from switchover.kafka.client.connection import connected
-from switchover.kafka.client.nodes import KafkaWire
 from switchover.metadata.cluster import ClusterMetadata, Difference, Resource, Topic
 from switchover.metadata.image import LogImage, MigrationState
 from switchover.metadata.parity import Comparison, Parity, TreeReading, compare
@@ -78,7 +77,7 @@ class Story:
         self.cluster = cluster
         self.broker = cluster.brokers[1]
         self.sasl = Address(self.broker.address.host, 9094)
-        self.nodes = KafkaWire({})
+        self.nodes = patient_wire({})
         self.tree = KazooZooKeeper(Access(cluster.zookeeper_connect))
         self.last: Comparison | None = None
 
@@ -297,7 +296,7 @@ async def from_a_snapshot(story: Story) -> LogImage:
 async def from_a_trimmed_log(story: Story) -> LogImage:
     """A new reader's image, as soon as it began with a snapshot: the log is trimmed once a minute."""
     async def read() -> tuple[int, LogImage]:
-        wire = KafkaWire({})
+        wire = patient_wire({})
         image = await wire.log(story.voters)
         return wire._log._begin, image
 

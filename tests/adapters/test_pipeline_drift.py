@@ -12,12 +12,11 @@ import pytest
 from kazoo.client import KazooClient
 
 from adapters.admin import create_topic
-from adapters.clusters import KafkaCluster, kafka_cluster
+from adapters.clusters import KafkaCluster, kafka_cluster, patient_wire
 from adapters.eventually import eventually
 from fakes.metadata_sides import config as config_node
 from pipeline.few_rows import FEW_ROWS
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.kafka.client.nodes import KafkaWire
 from switchover.metadata.cluster import ClusterMetadata
 from switchover.metadata.image import LogImage, MigrationState
 from switchover.outside.access import Access
@@ -88,7 +87,7 @@ async def in_dual_write(cluster: KafkaCluster) -> None:
 
 
 async def log(cluster: KafkaCluster) -> LogImage:
-    return await KafkaWire({}).log({3000: cluster.controllers[3000].address})
+    return await patient_wire({}).log({3000: cluster.controllers[3000].address})
 
 
 async def differing(cluster: KafkaCluster) -> set[tuple[str, str, str]]:

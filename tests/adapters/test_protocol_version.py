@@ -14,12 +14,11 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from adapters.admin import create_topic
-from adapters.clusters import KafkaCluster, kafka_cluster
+from adapters.clusters import KafkaCluster, kafka_cluster, patient_wire
 from adapters.pods import as_pod, brokers_of
 from patience import Patience, stretched, until
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.door import edits
-from switchover.kafka.client.nodes import KafkaWire
 
 RECORDS = 100
 NEW = "3.9"
@@ -49,7 +48,7 @@ class Rolling:
 
     async def edits(self, mode: str, image: str = "") -> str:
         """The edits of mode ZooKeeperRaised or ZooKeeperPinned, by what the brokers tell."""
-        found = await brokers_of(KafkaWire({}), self.cluster.brokers[1].address, 1, image)
+        found = await brokers_of(patient_wire({}), self.cluster.brokers[1].address, 1, image)
         return edits.written(edits.broker(mode, 1, None, found))
 
     def roll(self, edits_: str, release: str = NEW) -> None:
@@ -127,12 +126,12 @@ class Rolling:
 
     async def live(self) -> set[str]:
         """The version that the brokers say they run with."""
-        wire = KafkaWire({})
+        wire = patient_wire({})
         return {(await wire.settings(server.address, broker))["inter.broker.protocol.version"].split("-")[0]
                 for broker, server in self.cluster.brokers.items()}
 
     async def api_keys(self) -> set[frozenset[int]]:
-        wire = KafkaWire({})
+        wire = patient_wire({})
         found = {frozenset((await wire.api_versions(server.address)).api_keys) for server in self.cluster.brokers.values()}
         await wire.close()
         return found

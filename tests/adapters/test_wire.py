@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 
 from adapters.admin import create_topic
-from adapters.clusters import KafkaCluster, kafka_cluster
+from adapters.clusters import KafkaCluster, kafka_cluster, patient_wire
 from adapters.eventually import eventually
 from adapters.finalized import finalized
 from adapters.servers import loopback
@@ -44,7 +44,7 @@ def voters(cluster: KafkaCluster) -> dict[int, Address]:
 
 
 async def test_a_zookeeper_broker_tells_its_keys_and_no_metadata_version(zookeeper_cluster: KafkaCluster) -> None:
-    answer = await KafkaWire({}).api_versions(zookeeper_cluster.brokers[1].address)
+    answer = await patient_wire({}).api_versions(zookeeper_cluster.brokers[1].address)
     assert LEADER_AND_ISR in answer.api_keys
     assert DESCRIBE_QUORUM not in answer.api_keys
     assert answer.api_keys[18] == 4                             # the newest ApiVersions of 3.9
@@ -53,7 +53,7 @@ async def test_a_zookeeper_broker_tells_its_keys_and_no_metadata_version(zookeep
 
 
 async def test_a_kraft_broker_and_its_controllers(kraft_cluster: KafkaCluster) -> None:
-    wire = KafkaWire({})
+    wire = patient_wire({})
     broker = await wire.api_versions(kraft_cluster.brokers[1].address)
     assert DESCRIBE_QUORUM in broker.api_keys
     assert LEADER_AND_ISR not in broker.api_keys
@@ -74,7 +74,7 @@ async def test_metadata_shows_every_partition_as_that_broker_sees_it(
     cluster: KafkaCluster = request.getfixturevalue(which)
     broker = cluster.brokers[1].address
     create_topic(cluster.bootstrap, "seen-over-the-wire", 2)
-    wire = KafkaWire({})
+    wire = patient_wire({})
     view = await eventually(
         lambda: wire.metadata(broker),
         lambda view: [p.leader for p in view.partitions if p.topic == "seen-over-the-wire"] == [1, 1],
@@ -87,7 +87,7 @@ async def test_metadata_shows_every_partition_as_that_broker_sees_it(
 async def test_a_controller_serves_no_metadata(kraft_cluster: KafkaCluster) -> None:
     node = voters(kraft_cluster)[3000]
     with pytest.raises(Unreachable, match=f"^{node}: closed the connection without an answer"):
-        await KafkaWire({}).metadata(node)
+        await patient_wire({}).metadata(node)
 
 
 # --- The quorum -------------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ async def test_a_controller_serves_no_metadata(kraft_cluster: KafkaCluster) -> N
 
 async def test_the_leader_is_found_among_the_voters(kraft_cluster: KafkaCluster) -> None:
     quorum = await eventually(
-        lambda: KafkaWire({}).quorum(voters(kraft_cluster).values()), lambda quorum: set(quorum.observers) == {1})
+        lambda: patient_wire({}).quorum(voters(kraft_cluster).values()), lambda quorum: set(quorum.observers) == {1})
     assert quorum.leader_id in quorum.voters
     assert set(quorum.voters) == {3000, 3001, 3002}
     assert quorum.high_watermark > 0
@@ -115,7 +115,7 @@ async def test_voters_that_do_not_answer_do_not_hold_up_the_leader(kraft_cluster
 
 
 async def test_without_a_leader_every_voter_is_named(kraft_cluster: KafkaCluster) -> None:
-    wire = KafkaWire({})
+    wire = patient_wire({})
     quorum = await wire.quorum(voters(kraft_cluster).values())
     follower = next(address for node, address in voters(kraft_cluster).items() if node != quorum.leader_id)
     nobody = loopback(9093)
@@ -130,14 +130,14 @@ async def test_without_a_leader_every_voter_is_named(kraft_cluster: KafkaCluster
 async def test_a_zookeeper_broker_knows_no_quorum(zookeeper_cluster: KafkaCluster) -> None:
     broker = zookeeper_cluster.brokers[1].address
     with pytest.raises(Unreachable, match=f"no voter leads the quorum: {broker}: closed the connection"):
-        await KafkaWire({}).quorum([broker])
+        await patient_wire({}).quorum([broker])
 
 
 # --- The metadata log -------------------------------------------------------------------------------------------------
 
 
 async def test_the_log_is_followed_and_a_fresh_reader_sees_the_same(kraft_cluster: KafkaCluster) -> None:
-    wire = KafkaWire({})
+    wire = patient_wire({})
     first = await eventually(
         lambda: wire.log(voters(kraft_cluster)), lambda image: 1 in image.brokers and not image.brokers[1].fenced)
     assert first.migration_state is MigrationState.NONE
@@ -145,7 +145,7 @@ async def test_the_log_is_followed_and_a_fresh_reader_sees_the_same(kraft_cluste
     assert first.controllers == {3000: False, 3001: False, 3002: False}
     assert not first.brokers[1].migrating_zk
     later = await eventually(lambda: wire.log(voters(kraft_cluster)), lambda image: image.offset > first.offset + 2)
-    fresh = await KafkaWire({}).log(voters(kraft_cluster))
+    fresh = await patient_wire({}).log(voters(kraft_cluster))
     assert fresh.offset >= later.offset
     assert replace(fresh, offset=0) == replace(later, offset=0)
     quorum = await wire.quorum(voters(kraft_cluster).values())
@@ -155,14 +155,14 @@ async def test_the_log_is_followed_and_a_fresh_reader_sees_the_same(kraft_cluste
 async def test_an_unknown_leader_is_named(kraft_cluster: KafkaCluster) -> None:
     strangers = {node + 10: address for node, address in voters(kraft_cluster).items()}
     with pytest.raises(Unreachable, match=r"node 300\d leads the quorum, but is none of the voters \[3010, "):
-        await KafkaWire({}).log(strangers)
+        await patient_wire({}).log(strangers)
 
 
 @pytest.mark.long
 async def test_a_migration_as_the_log_tells_it(own_cluster: KafkaCluster) -> None:
     own_cluster.start_zookeeper_mode()
     broker = own_cluster.brokers[1]
-    wire = KafkaWire({})
+    wire = patient_wire({})
     own_cluster.start_controllers((await wire.metadata(broker.address)).cluster_id)
 
     async def log() -> LogImage:
@@ -198,13 +198,13 @@ async def test_a_migration_as_the_log_tells_it(own_cluster: KafkaCluster) -> Non
                         log)
     final = await eventually(log, lambda image: image.migration_state is MigrationState.POST_MIGRATION)
     assert final.epoch > moved.epoch, "the leader has changed and was followed"
-    assert final == replace(await KafkaWire({}).log(voters(own_cluster)), offset=final.offset)
+    assert final == replace(await patient_wire({}).log(voters(own_cluster)), offset=final.offset)
 
 
 @pytest.mark.long
 async def test_a_log_begun_anew_is_read_anew(own_cluster: KafkaCluster) -> None:
     """A quorum wiped and formatted again has offsets and epochs that the old one had too."""
-    wire = KafkaWire({})
+    wire = patient_wire({})
     own_cluster.start_controllers("AAAAAAAAAAAAAAAAAAAAAA", Mode.KRAFT_CONTROLLER)
     old = await eventually(lambda: wire.log(voters(own_cluster)), lambda image: len(image.controllers) == 3)
     assert old.migration_state is MigrationState.NONE
@@ -217,6 +217,6 @@ async def test_a_log_begun_anew_is_read_anew(own_cluster: KafkaCluster) -> None:
         own_cluster.controllers[node].start(text, wait=False)
     for node in (3001, 3002):
         own_cluster.controllers[node].wait()
-    fresh = await eventually(lambda: KafkaWire({}).log(voters(own_cluster)), lambda image: len(image.controllers) == 2)
+    fresh = await eventually(lambda: patient_wire({}).log(voters(own_cluster)), lambda image: len(image.controllers) == 2)
     anew = await eventually(lambda: wire.log(voters(own_cluster)), lambda image: image.offset >= fresh.offset)
     assert anew.controllers == {3001: False, 3002: False}

@@ -28,6 +28,7 @@ from kio.schema.types import BrokerId, GroupId, TopicName
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import Records, TZAwareMicros, i8, i16, i32, i32Timedelta, i64, i64Timedelta
 
+from adapters.clusters import patient_wire
 from fakes.kafka_node import NODE, Node, quorum_answer
 from patience import stretched
 from switchover.kafka.client import bounds
@@ -176,7 +177,7 @@ async def test_a_large_answer_is_read_beside_the_event_loop(monkeypatch: pytest.
 
 async def test_a_name_that_does_not_resolve() -> None:
     with pytest.raises(Unreachable, match=r"^kafka\.invalid:9092: "):
-        await KafkaWire({}).metadata(Address("kafka.invalid", 9092))
+        await patient_wire({}).metadata(Address("kafka.invalid", 9092))
 
 
 async def test_a_node_too_old_for_api_versions_3_still_tells_its_keys() -> None:
@@ -186,7 +187,7 @@ async def test_a_node_too_old_for_api_versions_3_still_tells_its_keys() -> None:
             api_versions_v0.response.ApiVersion(api_key=i16(4), min_version=i16(0), max_version=i16(2)),)),
     ))
     async with Node(lambda *_: next(answers)) as node:
-        answer = await KafkaWire({}).api_versions(node.address)
+        answer = await patient_wire({}).api_versions(node.address)
     assert (dict(answer.api_keys), answer.features_epoch, answer.metadata_version) == ({4: 2}, -1, None)
 
 
@@ -194,7 +195,7 @@ async def test_missing_rights_are_a_refusal_that_names_them() -> None:
     denied = ErrorCode.cluster_authorization_failed
     async with Node(lambda *_: quorum_answer(error=denied)) as node:
         with pytest.raises(Refused, match=f"{node.address}: the user may not describe the quorum; grant it Describe"):
-            await KafkaWire({}).quorum([node.address])
+            await patient_wire({}).quorum([node.address])
     async with reading(Leader({}, 0, change={"error_code": denied})) as log:
         with pytest.raises(Refused, match="may not read the metadata log; grant it ClusterAction on the Cluster"):
             await log()
@@ -218,11 +219,11 @@ async def test_a_broker_that_has_just_started_and_knows_of_none_is_no_evidence()
     async with Node(script) as node:
         access = Access(str(node.address))
         groups = WireGroups(access)
-        for question in (groups.cluster(), groups.partitions(["t"]), groups.offsets_topic(), KafkaWire({}).metadata(
+        for question in (groups.cluster(), groups.partitions(["t"]), groups.offsets_topic(), patient_wire({}).metadata(
                 node.address), WireOffsets(access).sweep({"g": Asked(frozenset({"t"}))})):
             with pytest.raises(Unreachable, match=f"{node.address}: has just started, and knows of no broker yet"):
                 await question
-        assert await known(KafkaWire({}).metadata(node.address), stretched(10), WallClock()) == Unknown(
+        assert await known(patient_wire({}).metadata(node.address), stretched(10), WallClock()) == Unknown(
             f"{node.address}: has just started, and knows of no broker yet", untold=True)
 
 
@@ -276,7 +277,7 @@ async def test_credentials_go_to_no_node_that_their_secret_does_not_name() -> No
 
 async def test_of_two_that_claim_to_lead_the_later_epoch_counts() -> None:
     async with Node(lambda *_: quorum_answer(epoch=4)) as old, Node(lambda *_: quorum_answer(epoch=5)) as new:
-        assert (await KafkaWire({}).quorum([old.address, new.address])).leader_epoch == 5
+        assert (await patient_wire({}).quorum([old.address, new.address])).leader_epoch == 5
 
 
 # --- The metadata log -------------------------------------------------------------------------------------------------

@@ -9,13 +9,12 @@ import pytest
 from kio.schema.errors import ErrorCode
 from typer.testing import CliRunner
 
-from adapters.clusters import KRaftNode, node
+from adapters.clusters import KRaftNode, node, patient_wire
 from adapters.eventually import eventually
 from adapters.group_members import assignment, classic_member, create_topic, heartbeat, joined, subscription
 from adapters.guarded import CLUSTER, DESCRIBE, DESCRIBE_CONFIGS, GROUP, READ, TOPIC, allow, settings, user
 from switchover.cli.main import app
 from switchover.kafka.client.groups import WireGroups
-from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.group import OffsetsTopic, Readiness
 from switchover.outside.access import Access
 from switchover.outside.errors import Refused
@@ -63,7 +62,7 @@ async def test_each_missing_right_is_named(guarded: KRaftNode) -> None:
                    "resource")
     await comes_to(lambda: ours.broker(server, 1), no_settings)
     await comes_to(lambda: ours.all_support("classic", "range"), no_settings)
-    wire, cluster_id = KafkaWire(user("switchover")), (await KafkaWire(user("admin")).metadata(server)).cluster_id
+    wire, cluster_id = patient_wire(user("switchover")), (await patient_wire(user("admin")).metadata(server)).cluster_id
     await comes_to(lambda: wire.identity(server, cluster_id, (0, 1)), no_settings)
 
     await allow(server, CLUSTER, "kafka-cluster", DESCRIBE_CONFIGS)

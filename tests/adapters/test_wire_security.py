@@ -6,9 +6,8 @@ import pytest
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
 from adapters.certificates import Certificates
-from adapters.clusters import KafkaCluster
+from adapters.clusters import KafkaCluster, patient_wire
 from patience import stretched
-from switchover.kafka.client.nodes import KafkaWire
 from switchover.outside.addresses import Address
 from switchover.outside.errors import Refused, Unreachable
 
@@ -48,7 +47,7 @@ async def test_every_protocol_and_mechanism(own_cluster: KafkaCluster, tmp_path:
     locked = {**identity, "ssl.keystore.key": pem.encrypted_client_key("sesame"), "ssl.key.password": "sesame"}
 
     async def sees(node: Address, protocol: str, properties: dict[str, str]) -> set[int]:
-        return set((await KafkaWire({"security.protocol": protocol, **properties}).metadata(node)).brokers)
+        return set((await patient_wire({"security.protocol": protocol, **properties}).metadata(node)).brokers)
 
     assert await sees(password, "SASL_PLAINTEXT", ada) == {1}
     assert await sees(password, "SASL_PLAINTEXT", grace) == {1}
@@ -91,5 +90,5 @@ async def test_every_protocol_and_mechanism(own_cluster: KafkaCluster, tmp_path:
 ])
 def test_unusable_client_properties_are_refused_by_name(properties: dict[str, str], why: str) -> None:
     with pytest.raises(Refused, match=why) as raised:
-        KafkaWire(properties)
+        patient_wire(properties)
     assert "secret?" not in str(raised.value)

@@ -24,7 +24,7 @@ from confluent_kafka.admin import (
 
 from adapters.admin import create_topic
 from adapters.certificates import Certificates
-from adapters.clusters import KafkaCluster, KRaftNode, kafka_cluster, node
+from adapters.clusters import KafkaCluster, KRaftNode, kafka_cluster, node, patient_wire
 from adapters.eventually import eventually
 from patience import stretched, until
 from switchover.api.kafka_migration import NodeMode as Mode
@@ -85,7 +85,7 @@ def broker(request: pytest.FixtureRequest) -> Address:
 
 async def test_min_insync_replicas_in_batches(broker: Address, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(configs, "TOPICS", 2)
-    servers, wire = str(broker), KafkaWire({})
+    servers, wire = str(broker), patient_wire({})
     plain, strict, other = created(servers), created(servers, config={"min.insync.replicas": "2"}), created(servers)
     found = await wire.min_insync_replicas(broker, [plain, strict, "does-not-exist", other, plain])
     assert found == {plain: 1, strict: 2, other: 1}
@@ -93,7 +93,7 @@ async def test_min_insync_replicas_in_batches(broker: Address, monkeypatch: pyte
 
 
 async def test_the_live_settings_of_a_broker(broker: Address) -> None:
-    settings = await KafkaWire({}).settings(broker, 1)
+    settings = await patient_wire({}).settings(broker, 1)
     assert settings["log.cleaner.dedupe.buffer.size"] == "2097152"         # from its file
     assert settings["log.retention.hours"] == "168"                        # a default
     assert "ssl.keystore.password" not in settings                         # sensitive
@@ -109,7 +109,7 @@ async def test_as_an_ordinary_client_reads_it(broker: Address) -> None:
         entries = admin.describe_configs([resource])[resource].result(stretched(30))
         return {entry.name: entry.value for entry in entries.values() if entry.value is not None and not entry.is_sensitive}
 
-    wire = KafkaWire({})
+    wire = patient_wire({})
     assert await wire.settings(broker, 1) == told(ConfigResource.Type.BROKER, "1")
     assert (await wire.min_insync_replicas(broker, [topic]))[topic] == int(
         told(ConfigResource.Type.TOPIC, topic)["min.insync.replicas"])
@@ -120,7 +120,7 @@ async def test_as_an_ordinary_client_reads_it(broker: Address) -> None:
 
 async def test_another_broker_does_not_answer_for_the_one_that_is_meant(broker: Address) -> None:
     with pytest.raises(Unreachable, match=f"^{broker}: cannot read the settings of brokers now: INVALID_REQUEST"):
-        await KafkaWire({}).settings(broker, 99)
+        await patient_wire({}).settings(broker, 99)
 
 
 @pytest.mark.long
@@ -206,7 +206,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]
 
 
 async def test_sasl_plain_and_its_rights(secured: SecuredBroker) -> None:
-    topic, wire = created(str(secured.plain)), KafkaWire(sasl("PLAIN", "alice", "secret"))
+    topic, wire = created(str(secured.plain)), patient_wire(sasl("PLAIN", "alice", "secret"))
     assert await wire.min_insync_replicas(secured.sasl, [topic]) == {topic: 1}
     with pytest.raises(Refused, match="may not read the settings of brokers; grant it DescribeConfigs on the Cluster"):
         await wire.settings(secured.sasl, 1)
@@ -248,7 +248,7 @@ async def test_a_topic_that_our_user_may_not_see_is_told_and_not_taken_for_uncom
 
 
 async def test_scram_without_rights(secured: SecuredBroker) -> None:
-    topic, wire = created(str(secured.plain)), KafkaWire(sasl("SCRAM-SHA-256", "bob", "secret"))
+    topic, wire = created(str(secured.plain)), patient_wire(sasl("SCRAM-SHA-256", "bob", "secret"))
     with pytest.raises(Refused, match=f"not read the settings of topic {topic}; grant it DescribeConfigs on topic {topic}"):
         await wire.min_insync_replicas(secured.sasl, [topic])
 
@@ -258,7 +258,7 @@ async def test_a_wrong_password_is_refused_and_not_shown(secured: SecuredBroker,
     wrong = sasl(mechanism, "alice", "wr0ng")
     words = rf"{secured.sasl}: refused user alice: SASL_AUTHENTICATION_FAILED"
     with pytest.raises(Refused, match=words) as refused:
-        await KafkaWire(wrong).settings(secured.sasl, 1)
+        await patient_wire(wrong).settings(secured.sasl, 1)
     assert "wr0ng" not in str(refused.value)
     with pytest.raises(Refused, match=words):
         await WireOffsets(Access(str(secured.sasl), wrong)).sweep({})

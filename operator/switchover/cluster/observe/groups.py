@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from switchover.api.meta import GroupHealth
+from switchover.kafka.limits import SWEEP_SECONDS
 from switchover.lag.collector import LagCollector
 from switchover.lag.thresholds import Thresholds, of_a_cluster
 from switchover.lag.watch import JudgedGroup
@@ -11,8 +12,6 @@ from switchover.outside.ask import known
 from switchover.outside.clock import Clock
 from switchover.outside.observed import Known, Observed, Unknown
 
-SWEEP_SECONDS = 8.0
-"""How long a sweep over all of them may take."""
 SAMPLE_SECONDS = 2.0
 """Time between two sweeps."""
 

@@ -8,13 +8,10 @@ from switchover.cluster import identity
 from switchover.cluster.facts import KubernetesState
 from switchover.kafka.ports import KafkaNodes
 from switchover.outside.addresses import Address
-from switchover.outside.ask import known
+from switchover.outside.ask import READ_SECONDS, known
 from switchover.outside.clock import Clock
 from switchover.outside.observed import Known, Observed, Unknown
 from switchover.zookeeper.nodes import ZooKeeperState
-
-SECONDS = 3.0
-"""How long one pod may take to answer."""
 
 
 async def identities(nodes: KafkaNodes, clock: Clock, kubernetes: Observed[KubernetesState],
@@ -27,7 +24,7 @@ async def identities(nodes: KafkaNodes, clock: Clock, kubernetes: Observed[Kuber
     workloads = [workload for workload in kubernetes.value.brokers.values() if workload is not None]
 
     async def at(place: Address) -> Observed[frozenset[int]]:
-        return await known(nodes.identity(place, state.cluster_id, state.brokers), SECONDS, clock)
+        return await known(nodes.identity(place, state.cluster_id, state.brokers), READ_SECONDS, clock)
 
     async def one(places: tuple[Address, ...] | str) -> Observed[frozenset[int]]:
         if isinstance(places, str):

@@ -37,8 +37,6 @@ from switchover.zookeeper.ports import ZooKeeper, ZooKeeperTree
 
 T = TypeVar("T")
 
-NODE_SECONDS = 3.0
-"""How long one node may take to answer; a pod that is gone answers not at all."""
 MINIMA_SECONDS = 15.0
 """How old min.insync.replicas may be while no topic came or went."""
 GROUPS_SECONDS = 60.0
@@ -159,8 +157,7 @@ class Observer:
             stateless = then.create_task(self._stateless(picture, written if Need.STATELESS in named else NOT_ASKED))
             connections = then.create_task(self._connections(Need.CLIENTS_OF_ZOOKEEPER in named))
             settings = then.create_task(self._each(
-                brokers if needs.settings_are_read(named, kubernetes.result()) else {}, self._brokers_client.settings,
-                NODE_SECONDS if picture.position.batch is not None else READ_SECONDS))
+                brokers if needs.settings_are_read(named, kubernetes.result()) else {}, self._brokers_client.settings))
             groups = then.create_task(self._groups.seen(spec.gates.groups, clients.value.offsets))
             zookeeper_groups = then.create_task(self._if(Need.GROUPS_IN_ZOOKEEPER in named, self.zookeeper.groups))
             group_migrations = then.create_task(self._moving_groups(Need.GROUPS_IN_ZOOKEEPER in named, fresh))
@@ -243,15 +240,16 @@ class Observer:
     async def _if(self, wanted: bool, read: Callable[[], Awaitable[T]]) -> Observed[T]:
         return await self._known(read(), READ_SECONDS) if wanted else NOT_ASKED
 
-    async def _each(
-        self, nodes: Mapping[int, Address | None], ask: Callable[[Address, int], Awaitable[T]],
-        seconds: float = NODE_SECONDS,
-    ) -> dict[int, Observed[T]]:
+    async def _each(self, nodes: Mapping[int, Address | None],
+                    ask: Callable[[Address, int], Awaitable[T]]) -> dict[int, Observed[T]]:
         async def one(node_id: int, address: Address | None) -> Observed[T]:
             if address is None:
                 return Unknown(f"no broker tells the address of broker {node_id}")
-            answer = await self._known(ask(address, node_id), seconds)
-            return answer if isinstance(answer, Known) else replace(answer, why=f"node {node_id} at {address}: {answer.why}")
+            answer = await self._known(ask(address, node_id), READ_SECONDS)
+            if isinstance(answer, Known):
+                return answer
+            at = "" if str(address) in answer.why else f" at {address}"
+            return replace(answer, why=f"node {node_id}{at}: {answer.why}")
 
         found = await asyncio.gather(*(one(node_id, address) for node_id, address in nodes.items()))
         return dict(zip(nodes, found, strict=True))
@@ -307,7 +305,7 @@ class Observer:
         servers = Access(picture.spec.kafka.bootstrap_servers).addresses
         by_name = (address for address in tuple(self._addresses.values()) if not own_addresses.is_an_ip(address.host))
         for server in (*servers, *by_name):
-            view = await self._known(self._brokers_client.metadata(server), NODE_SECONDS)
+            view = await self._known(self._brokers_client.metadata(server), READ_SECONDS)
             if isinstance(view, Known):
                 self._addresses.update(view.value.brokers)
                 return

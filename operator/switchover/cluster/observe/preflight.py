@@ -23,8 +23,6 @@ from switchover.zookeeper.ports import ZooKeeper
 
 T = TypeVar("T")
 
-NODE_SECONDS = 5.0
-"""How long one broker may take to tell its settings and log directories."""
 CLOCKS_SECONDS = 60.0
 """How old the comparison of clocks may be: each is a dry run in the API server's audit log."""
 TREE_SECONDS = 20.0
@@ -87,14 +85,14 @@ class Examiner:
             return told - now
         return min(0.0, told + 1.0 - asked)
 
-    async def _ask(self, reading: Awaitable[T], seconds: float = READ_SECONDS) -> Observed[T]:
-        return await known(reading, seconds, self._clock)
+    async def _ask(self, reading: Awaitable[T]) -> Observed[T]:
+        return await known(reading, READ_SECONDS, self._clock)
 
     async def _brokers(self, brokers: Mapping[int, Address | None]) -> dict[int, Observed[BrokerExamination]]:
         async def one(broker_id: int, address: Address | None) -> Observed[BrokerExamination]:
             if address is None:
                 return Unknown(f"no broker tells the address of broker {broker_id}")
-            return await self._ask(self._nodes.examine(address, broker_id), NODE_SECONDS)
+            return await self._ask(self._nodes.examine(address, broker_id))
 
         found = await asyncio.gather(*(one(broker_id, address) for broker_id, address in brokers.items()))
         return dict(zip(brokers, found, strict=True))

@@ -12,6 +12,7 @@ from switchover.groups.gates.lag import POLL, thresholds
 from switchover.groups.observe.both_stores import BothStores
 from switchover.groups.picture import Facts, Picture
 from switchover.kafka.group import Group, GroupState
+from switchover.kafka.limits import SWEEP_SECONDS
 from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.collector import LagCollector
 from switchover.lag.group import Group as LagGroup
@@ -24,8 +25,6 @@ from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.partition import TopicPartition
 from switchover.zookeeper.ports import ZooKeeperGroups
 
-READ_SECONDS = 10.0
-"""How long a sweep may take."""
 KEPT_SECONDS = 600.0
 """How far samples reach back, once something has begun; before that nothing looks further back than to the last one."""
 Offsets = Mapping[TopicPartition, tuple[int | None, int]]
@@ -78,7 +77,7 @@ class GroupSamples:
             self._both = BothStores(offsets, zookeeper, self._clock) if zookeeper is not None else None
             self._collector = LagCollector(self._both or offsets, self._clock, limits)
             self._judged_by = (offsets, zookeeper, limits, read_committed)
-        sweep = await known(self._collector.sweep({name: Asked(topics, read_committed)}), READ_SECONDS, self._clock)
+        sweep = await known(self._collector.sweep({name: Asked(topics, read_committed)}), SWEEP_SECONDS, self._clock)
         if not isinstance(sweep, Known) or sweep.value.readings[name].why:
             self._partitions = sweep if isinstance(sweep, Unknown) else Unknown(sweep.value.readings[name].why)
             self._lag = self._partitions

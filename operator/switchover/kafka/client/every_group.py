@@ -13,6 +13,7 @@ from switchover.kafka.client.group_answers import described_group, group_type, o
 from switchover.kafka.client.metadata import metadata
 from switchover.kafka.client.offsets import NOT_ANSWERED
 from switchover.kafka.group import Group, GroupState, GroupType
+from switchover.kafka.limits import EVERY_GROUP_SECONDS
 from switchover.outside.access import Access
 from switchover.outside.addresses import Address
 from switchover.outside.ask import known
@@ -48,7 +49,7 @@ class EveryGroup:
     no bootstrap server answers.
     """
 
-    def __init__(self, access: Access, clock: Clock, *, seconds: float = 30.0) -> None:
+    def __init__(self, access: Access, clock: Clock, *, seconds: float = EVERY_GROUP_SECONDS) -> None:
         self._brokers = Brokers(access, seconds)
         self._clock = clock
 

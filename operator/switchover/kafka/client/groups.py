@@ -31,6 +31,7 @@ from switchover.kafka.client.metadata import metadata
 from switchover.kafka.client.together import Question, Together
 from switchover.kafka.client.versions import api_versions
 from switchover.kafka.group import BrokerGroups, Group, GroupState, GroupType, OffsetsTopic, Readiness
+from switchover.kafka.limits import ANSWER_SECONDS
 from switchover.kafka.ports import Cluster
 from switchover.metadata.replay import METADATA_VERSION
 from switchover.outside.access import Access
@@ -53,7 +54,7 @@ class WireGroups:
     used.
     """
 
-    def __init__(self, access: Access, *, seconds: float = 5.0, keep: float = 0.0) -> None:
+    def __init__(self, access: Access, *, seconds: float = ANSWER_SECONDS, keep: float = 0.0) -> None:
         self._brokers = Brokers(access, seconds, keep)
         self._described: Together[str, Group] = Together(self._describe_all)
         self._answering: Together[str, frozenset[int]] = Together(self._ask_every_broker)

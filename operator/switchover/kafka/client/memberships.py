@@ -15,6 +15,7 @@ from switchover.kafka.client.group_answers import consumer_assigned
 from switchover.kafka.client.metadata import metadata
 from switchover.kafka.client.offsets import NOT_ANSWERED
 from switchover.kafka.group import GroupState
+from switchover.kafka.limits import ANSWER_SECONDS
 from switchover.lag.membership import Membership
 from switchover.outside.access import Access
 from switchover.outside.addresses import Address
@@ -25,7 +26,7 @@ class WireMemberships:
     each of them says; all are asked at the same time. Raises Refused for an access that cannot be used.
     """
 
-    def __init__(self, access: Access, *, seconds: float = 5.0) -> None:
+    def __init__(self, access: Access, *, seconds: float = ANSWER_SECONDS) -> None:
         self._brokers = Brokers(access, seconds)
 
     async def groups(self) -> Sequence[str]:

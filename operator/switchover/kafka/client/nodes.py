@@ -5,6 +5,7 @@ Ordinary clients choose the node themselves, and neither controllers nor the met
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 
 from kio.schema.describe_quorum.v1 import DescribeQuorumRequest, DescribeQuorumResponse
 from kio.schema.describe_quorum.v1.request import PartitionData, TopicData
@@ -13,12 +14,13 @@ from kio.static.primitive import i32
 
 from switchover.kafka.client.broker import examine_broker, shown_marker
 from switchover.kafka.client.configs import broker_settings, min_insync_replicas
-from switchover.kafka.client.connection import connected, succeeded
+from switchover.kafka.client.connection import Connection, connected, succeeded
 from switchover.kafka.client.identity import told_identity
 from switchover.kafka.client.log import METADATA_TOPIC, MetadataLog
 from switchover.kafka.client.metadata import metadata
 from switchover.kafka.client.quotas import set_quota
 from switchover.kafka.client.versions import api_versions
+from switchover.kafka.limits import ANSWER_SECONDS, NODE_SECONDS
 from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Partition, Quorum, Replica
 from switchover.metadata.cluster import Entity
 from switchover.metadata.image import LogImage
@@ -32,20 +34,20 @@ SECONDS_FOR_OTHER_VOTERS = 0.5
 
 
 class KafkaWire:
-    """`ports.KafkaNodes` with a connection for each question, which may take `seconds`.
+    """`ports.KafkaNodes` with a connection for each question, which may take as long as `limits` says, or `seconds`.
 
     Raises Refused at once when the client properties cannot be used.
     """
 
     def __init__(self, properties: Mapping[str, str], allowed: AllowedServers = ANYWHERE, within: str = "", *,
-                 seconds: float = 5.0) -> None:
+                 seconds: float | None = None) -> None:
         self._security = security(properties, allowed, within)
         self._seconds = seconds
         self._log = MetadataLog()
 
     async def api_versions(self, node: Address) -> NodeAnswer:
         """ApiVersions v3; a node too old for it (before Kafka 2.4) tells its API keys alone."""
-        async with connected(node, self._security, self._seconds) as connection:
+        async with self._connected(node, NODE_SECONDS) as connection:
             told = await api_versions(node, connection)
         return NodeAnswer(
             api_keys=told.api_keys,
@@ -56,7 +58,7 @@ class KafkaWire:
 
     async def metadata(self, broker: Address) -> BrokerView:
         """Metadata v9 of all topics, internal ones too."""
-        async with connected(broker, self._security, self._seconds) as connection:
+        async with self._connected(broker, NODE_SECONDS) as connection:
             answer = await metadata(broker, connection, None)
         return BrokerView(
             cluster_id=answer.cluster_id or "",
@@ -94,45 +96,48 @@ class KafkaWire:
         if leader is None:
             raise Unreachable(f"node {quorum.leader_id} leads the quorum, but is none of the voters "
                               f"{sorted(voters)} known here")
-        async with connected(leader, self._security, self._seconds) as connection:
+        async with self._connected(leader, ANSWER_SECONDS) as connection:
             return await self._log.follow(leader, connection, quorum.leader_epoch)
 
     async def examine(self, broker: Address, broker_id: int) -> BrokerExamination:
         """Settings, log directories and our rights, as a broker tells them."""
-        async with connected(broker, self._security, self._seconds) as connection:
+        async with self._connected(broker, ANSWER_SECONDS) as connection:
             return await examine_broker(broker, connection, broker_id)
 
     async def identity(self, node: Address, cluster_id: str, among: Iterable[int]) -> frozenset[int]:
         """Which of these brokers it is, by whose settings it tells."""
-        async with connected(node, self._security, self._seconds) as connection:
+        async with self._connected(node, NODE_SECONDS) as connection:
             return await told_identity(node, connection, cluster_id, among)
 
     async def marker(self, broker: Address, broker_id: int) -> str:
         """Of all settings that a broker tells, the one that the door gave it."""
-        async with connected(broker, self._security, self._seconds) as connection:
+        async with self._connected(broker, NODE_SECONDS) as connection:
             return await shown_marker(broker, connection, broker_id)
 
     async def settings(self, broker: Address, broker_id: int) -> Mapping[str, str]:
         """DescribeConfigs of the broker itself; sensitive values and nulls are absent."""
-        async with connected(broker, self._security, self._seconds) as connection:
+        async with self._connected(broker, NODE_SECONDS) as connection:
             configs = await broker_settings(broker, connection, broker_id)
         return {each.name: each.value for each in configs if each.value is not None and not each.is_sensitive}
 
     async def min_insync_replicas(self, broker: Address, topics: Iterable[str]) -> Mapping[str, int]:
         """DescribeConfigs of the topics, that one setting alone."""
-        async with connected(broker, self._security, self._seconds) as connection:
+        async with self._connected(broker, ANSWER_SECONDS) as connection:
             return await min_insync_replicas(broker, connection, topics)
 
     async def set_quota(self, controller: Address, entity: Entity, key: str, value: float | None) -> None:
         """AlterClientQuotas v1."""
-        async with connected(controller, self._security, self._seconds) as connection:
+        async with self._connected(controller, ANSWER_SECONDS) as connection:
             await set_quota(controller, connection, entity, key, value)
 
     async def close(self) -> None:
         """Nothing stays open between two questions."""
 
+    def _connected(self, node: Address, seconds: float) -> AbstractAsyncContextManager[Connection]:
+        return connected(node, self._security, self._seconds or seconds)
+
     async def _describe_quorum(self, voter: Address) -> Quorum:
-        async with connected(voter, self._security, self._seconds) as connection:
+        async with self._connected(voter, ANSWER_SECONDS) as connection:
             answer = await connection.ask(DescribeQuorumRequest(topics=(
                 TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=i32(0)),)),
             )), DescribeQuorumResponse)

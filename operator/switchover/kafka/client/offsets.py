@@ -25,6 +25,7 @@ from switchover.kafka.client.coordinator import find_coordinators
 from switchover.kafka.client.metadata import metadata
 from switchover.kafka.client.together import Question, Together
 from switchover.kafka.client.unreadable import unreadable
+from switchover.kafka.limits import LOOK_SECONDS, ROUND_SECONDS
 from switchover.lag.group import TopicPartition
 from switchover.lag.samples import NONE
 from switchover.lag.unreadable import Stretch
@@ -34,7 +35,6 @@ from switchover.outside.addresses import Address
 
 GROUPS = 100                # in one request: the answer carries every commit of each
 PARTITIONS = 5_000          # in one request; the answer has some 30 bytes for each
-LOOK_SECONDS = 1.0          # for looking into logs: what lies behind a commit may be large
 
 READ_UNCOMMITTED, READ_COMMITTED = i8(0), i8(1)
 LATEST, EARLIEST = i64(-1), i64(-2)
@@ -62,7 +62,7 @@ class WireOffsets:
     who it is. Connections are used until they are `keep` seconds old. Raises Refused for an access that cannot be used.
     """
 
-    def __init__(self, access: Access, *, seconds: float = 3.0, keep: float = 0.0) -> None:
+    def __init__(self, access: Access, *, seconds: float = ROUND_SECONDS, keep: float = 0.0) -> None:
         self._brokers = Brokers(access, seconds, keep)
         self._swept: Together[Mapping[str, Asked], Sweep] = Together(self._sweep_all)
 
