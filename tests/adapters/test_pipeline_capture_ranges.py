@@ -22,7 +22,7 @@ from switchover.pipeline.capture.client import configuration
 from switchover.pipeline.capture.facts import Cluster
 from switchover.pipeline.capture.plan import TOPIC, Plan, following, plan, splits
 from switchover.pipeline.capture.source import OffsetsReader, Reading, Split
-from switchover.pipeline.job import JobFailed
+from switchover.pipeline.outcome import JobFailed
 
 
 @pytest.fixture(scope="module")

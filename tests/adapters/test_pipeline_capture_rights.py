@@ -19,7 +19,7 @@ from switchover.pipeline.capture.client import configuration
 from switchover.pipeline.capture.facts import Cluster
 from switchover.pipeline.capture.plan import splits
 from switchover.pipeline.capture.source import OffsetsReader, Reading, Split
-from switchover.pipeline.job import BadConfig, JobFailed
+from switchover.pipeline.outcome import BadConfig, JobFailed
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from switchover.outside.access import Access
 from switchover.pipeline.config import Config, Kafka, Spark, ZooKeeper
 from switchover.pipeline.drift import job
 from switchover.pipeline.drift.settings import DriftSettings
-from switchover.pipeline.job import Outcome
+from switchover.pipeline.outcome import Outcome
 from switchover.pipeline.progress import Progress
 from switchover.pipeline.store import Store
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper

@@ -14,7 +14,7 @@ from pipeline.few_rows import FEW_ROWS
 from switchover.pipeline.audit.job import run
 from switchover.pipeline.audit.losses import produced
 from switchover.pipeline.config import Config
-from switchover.pipeline.job import BadConfig, JobFailed, Outcome
+from switchover.pipeline.outcome import BadConfig, JobFailed, Outcome
 from switchover.pipeline.progress import Progress
 
 UNTIL = 100 * SECOND

@@ -25,7 +25,7 @@ from switchover.pipeline.baseline.job import TABLES, course_of, judged, run
 from switchover.pipeline.baseline.kernel import Kernel
 from switchover.pipeline.baseline.settings import BaselineSettings
 from switchover.pipeline.config import Config, Spark
-from switchover.pipeline.job import JobFailed, Outcome
+from switchover.pipeline.outcome import JobFailed, Outcome
 from switchover.pipeline.progress import Progress
 from unit.lag_readings import Reading as Sample
 from unit.lag_scalar import scalar

@@ -19,7 +19,7 @@ from switchover.pipeline.bronze import newest, read
 from switchover.pipeline.config import Config
 from switchover.pipeline.inventory import features, job
 from switchover.pipeline.inventory.group import Coordination, Group, Storage
-from switchover.pipeline.job import JobFailed
+from switchover.pipeline.outcome import JobFailed
 from switchover.pipeline.progress import Progress
 from switchover.pipeline.store import Manifest, Store
 from switchover.pipeline.tables import SCHEMAS

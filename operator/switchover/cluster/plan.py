@@ -12,7 +12,7 @@ from switchover.cluster.gates import (
     door,
     dual_write,
     ending,
-    groups,
+    lag,
     quorum,
     reach,
     registration,
@@ -45,7 +45,7 @@ Gates = tuple[Gate[Picture], ...]
 BEFORE_A_BROKER: Gates = (workloads.TEMPLATE_IS_OURS, workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE)
 BEFORE_A_BROKER_MOVES: Gates = (WITHIN_WINDOW, *BEFORE_A_BROKER, registration.MODES_ON_RECORD)
 KEPT: Gates = (workloads.REPLICAS_UNCHANGED, volumes.VOLUMES_KEPT, credentials.LISTENER_CREDENTIALS)
-BROKER_WATCH: Gates = (groups.GROUPS_HEALTHY, dual_write.NO_PHANTOM_COPY, *KEPT)
+BROKER_WATCH: Gates = (lag.GROUPS_HEALTHY, dual_write.NO_PHANTOM_COPY, *KEPT)
 TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
 DRIVER: Gates = (dual_write.DRIVER_ALIVE,)
 WRITES: Gates = (*DRIVER, dual_write.PARTITION_STATES)
@@ -118,8 +118,8 @@ CONTROLLERS_TO_KRAFT = controllers(
 TO_OWN_KRAFT = brokers(
     NodeMode.OWN_KRAFT, nodes.brokers_to_own_kraft,
     (WITHIN_WINDOW, workloads.USERS_TEMPLATE_CAN_BE, workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE,
-     groups.GROUPS_HEALTHY),
-    (*AFTER_A_BROKER, registration.NOBODY_FENCED, groups.GROUPS_HEALTHY), assign=rollback.no_files)
+     lag.GROUPS_HEALTHY),
+    (*AFTER_A_BROKER, registration.NOBODY_FENCED, lag.GROUPS_HEALTHY), assign=rollback.no_files)
 
 STARTED_ANEW = controllers(
     NodeMode.KRAFT_CONTROLLER, nodes.controller_to_start_anew, sizes=nodes.one_by_one, restart=True,
@@ -171,7 +171,7 @@ PLAN: Plan[Picture] = Plan((
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_IDENTIFIED),
              assigns=nodes.assign_brokers,
-             watch=(groups.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED),
+             watch=(lag.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED),
              goal=goals.claim_to_upgrade,
              keep=goals.keep_on_delete,
              rollouts=(TO_PINNED,)),
@@ -180,7 +180,7 @@ PLAN: Plan[Picture] = Plan((
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_ON_RECORD),
              assigns=nodes.assign_missing_brokers,
-             watch=(groups.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED),
+             watch=(lag.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED),
              goal=goals.claim_to_raise,
              keep=goals.keep_on_delete,
              rollouts=(TO_RAISED,)),
@@ -249,10 +249,10 @@ PLAN: Plan[Picture] = Plan((
          unbegun=nodes.assign_controllers, estimate=estimate.finalize, one_piece=True,
          forward=Leg(
              enter=(WITHIN_WINDOW, registration.ALL_KRAFT, dual_write.DUAL_WRITE, PARITY, quorum.QUORUM_UP,
-                    registration.NOBODY_FENCED, replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, groups.GROUPS_HEALTHY,
+                    registration.NOBODY_FENCED, replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, lag.GROUPS_HEALTHY,
                     backups.BACKUPS_TAKEN),
              ahead=goals.put_dual_write_right, needs_to_begin=(Need.STATELESS,),
-             watch=(groups.GROUPS_HEALTHY, *KEPT),
+             watch=(lag.GROUPS_HEALTHY, *KEPT),
              keep=goals.keep_on_delete,
              rollouts=(CONTROLLERS_TO_KRAFT,),
              done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),

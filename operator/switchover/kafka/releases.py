@@ -14,6 +14,10 @@ FIRST_LEVELS: Mapping[str, int] = {
 FINAL_LEVELS: Mapping[str, int] = {
     release: after - 1 for (release, _), (_, after) in pairwise(FIRST_LEVELS.items())}
 """The last level of each release that is complete."""
+NEWEST_FETCH: Mapping[int, str] = {12: "2.7 to 3.0", 13: "3.1 to 3.4", 15: "3.5 or 3.6", 16: "3.7 or 3.8"}
+"""Releases by the newest version of Fetch that they speak (KIP-595, 516, 903, 951): on ZooKeeper they tell no level."""
+JBOD_FROM = "3.7"
+"""The protocol version from which KRaft knows several log directories of a broker."""
 
 
 def final_protocol(release: str) -> str:

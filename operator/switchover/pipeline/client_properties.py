@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from switchover.pipeline.job import BadConfig
+from switchover.pipeline.outcome import BadConfig
 from switchover.properties_file import Unreadable, read_file_or_secret
 
 

@@ -13,7 +13,7 @@ from switchover.pipeline.baseline.settings import BaselineSettings
 from switchover.pipeline.capture.settings import CaptureSettings
 from switchover.pipeline.drift.settings import DriftSettings
 from switchover.pipeline.inventory.settings import InventorySettings
-from switchover.pipeline.job import BadConfig
+from switchover.pipeline.outcome import BadConfig
 
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
 

@@ -1,4 +1,4 @@
-"""The one entry point of all jobs."""
+"""The one entry point of all jobs, which `job_message.Job` lists: each is the package of that name here."""
 
 import argparse
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from switchover.job_message import Job, JobMessage, Result
 from switchover.pipeline.config import Config, load
 from switchover.pipeline.failures import cause, from_below
-from switchover.pipeline.job import JobFailed, Outcome
+from switchover.pipeline.outcome import JobFailed, Outcome
 from switchover.pipeline.progress import Progress
 from switchover.visible import printable
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from switchover.pipeline.failures import cause
-from switchover.pipeline.job import BadConfig
+from switchover.pipeline.outcome import BadConfig
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from switchover import documents
-from switchover.pipeline.job import JobFailed
+from switchover.pipeline.outcome import JobFailed
 from switchover.pipeline.tables import SCHEMAS
 
 LEFT_SECONDS = 86_400

@@ -29,7 +29,7 @@ from switchover.pipeline.baseline.quantiles import ALWAYS, by_hour, quantiles
 from switchover.pipeline.baseline.report import GroupResult, report, shown
 from switchover.pipeline.baseline.series import NOW, Commits, Series, sampled
 from switchover.pipeline.baseline.settings import BaselineSettings
-from switchover.pipeline.job import JobFailed
+from switchover.pipeline.outcome import JobFailed
 from unit.lag_readings import made_up
 
 HOUR = 3_600_000

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchover.pipeline.capture.plan import HOLES, Hole, Log, Range, following, plan, splits
-from switchover.pipeline.job import JobFailed
+from switchover.pipeline.outcome import JobFailed
 
 ID, OTHER = "a" * 32, "b" * 32
 

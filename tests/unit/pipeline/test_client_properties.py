@@ -6,7 +6,7 @@ import pytest
 
 from switchover.pipeline.capture.client import configuration
 from switchover.pipeline.client_properties import properties
-from switchover.pipeline.job import BadConfig
+from switchover.pipeline.outcome import BadConfig
 
 
 def test_a_mounted_secret_has_a_file_for_each_property(tmp_path: Path) -> None:

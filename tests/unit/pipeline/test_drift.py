@@ -31,7 +31,7 @@ from switchover.pipeline.drift.rows import LONGEST, kind, rows, sentence, shown
 from switchover.pipeline.drift.settings import DriftSettings
 from switchover.pipeline.drift.sides import both_sides, voters
 from switchover.pipeline.drift.unread import Unread
-from switchover.pipeline.job import BadConfig
+from switchover.pipeline.outcome import BadConfig
 from unit.pipeline.drift_sides import FakeSides, log, tree
 
 ONE, TWO = ClusterMetadata(next_producer_id=1000), ClusterMetadata(next_producer_id=2000)

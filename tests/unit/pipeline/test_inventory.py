@@ -17,7 +17,7 @@ from switchover.pipeline.inventory.readiness import judge
 from switchover.pipeline.inventory.report import page, shown
 from switchover.pipeline.inventory.settings import Workload
 from switchover.pipeline.inventory.waves import Wave, components, glue, pack
-from switchover.pipeline.job import BadConfig
+from switchover.pipeline.outcome import BadConfig
 
 NOW = 1_700_000_000_000
 WEEK = 604_800

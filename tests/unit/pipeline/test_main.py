@@ -11,7 +11,7 @@ from pyspark.errors import PySparkRuntimeError
 from switchover.job_message import LARGEST
 from switchover.pipeline import main
 from switchover.pipeline.config import Config
-from switchover.pipeline.job import JobFailed, Outcome
+from switchover.pipeline.outcome import JobFailed, Outcome
 from switchover.pipeline.progress import Progress
 
 WORLD = "cluster: blue\nstore: /data\n"

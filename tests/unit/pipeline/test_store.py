@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from switchover.pipeline.job import JobFailed
+from switchover.pipeline.outcome import JobFailed
 from switchover.pipeline.store import File, Manifest, Overtaken, Store
 from switchover.pipeline.tables import ENDS
 

@@ -6,11 +6,12 @@ which do not, each with its cure. docs/preflight.md lists them.
 
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight import (
+    brokers,
     clocks,
     cluster,
     configuration,
+    disks,
     ensemble,
-    live,
     objects,
     ownership,
     residue,
@@ -34,7 +35,8 @@ GATES: tuple[Gate[Picture], ...] = (
     *ensemble.CHECKS,
     *zookeeper_groups.CHECKS,
     *cluster.CHECKS,
-    *live.CHECKS,
+    *brokers.CHECKS,
+    *disks.CHECKS,
     *windows.CHECKS,
     *clocks.CHECKS,
 )

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from kio.schema.list_groups.v5.response import ListedGroup as ListedV5
 
-from switchover.kafka.client.broker import cluster_operations
 from switchover.kafka.client.brokers import Brokers
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.coordinator import Coordinator, Coordinators, Described, ListedGroup, find_coordinators
+from switchover.kafka.client.examination import cluster_operations
 from switchover.kafka.client.group_answers import described_group, group_type, other_group
 from switchover.kafka.client.metadata import metadata
 from switchover.kafka.client.offsets import NOT_ANSWERED

@@ -14,7 +14,6 @@ from typing import TypeVar
 from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v10 import MetadataResponse
 
-from switchover.kafka.client.broker import cluster_operations
 from switchover.kafka.client.brokers import Brokers
 from switchover.kafka.client.configs import broker_settings, topic_settings
 from switchover.kafka.client.connection import Connection, succeeded
@@ -26,6 +25,7 @@ from switchover.kafka.client.coordinator import (
     answered,
     find_coordinators,
 )
+from switchover.kafka.client.examination import cluster_operations
 from switchover.kafka.client.group_answers import changing, described_group, group_type, other_group
 from switchover.kafka.client.metadata import metadata
 from switchover.kafka.client.together import Question, Together

@@ -12,9 +12,9 @@ from kio.schema.describe_quorum.v1.request import PartitionData, TopicData
 from kio.schema.describe_quorum.v1.response import ReplicaState
 from kio.static.primitive import i32
 
-from switchover.kafka.client.broker import examine_broker, shown_marker
 from switchover.kafka.client.configs import broker_settings, min_insync_replicas
 from switchover.kafka.client.connection import Connection, connected, succeeded
+from switchover.kafka.client.examination import examine_broker, shown_marker
 from switchover.kafka.client.identity import told_identity
 from switchover.kafka.client.log import METADATA_TOPIC, MetadataLog
 from switchover.kafka.client.metadata import metadata

@@ -17,7 +17,7 @@ from switchover.pipeline.audit.report import SHOWN, Report
 from switchover.pipeline.audit.settings import AuditSettings
 from switchover.pipeline.bronze import read
 from switchover.pipeline.config import Config
-from switchover.pipeline.job import BadConfig, Outcome
+from switchover.pipeline.outcome import BadConfig, Outcome
 from switchover.pipeline.progress import EVERY_SECONDS, Progress
 from switchover.pipeline.session import session
 from switchover.pipeline.store import Store

@@ -7,7 +7,7 @@ from pyspark.sql import functions as f
 
 from switchover.pipeline.audit.commits import NAMES
 from switchover.pipeline.audit.intervals import KEY
-from switchover.pipeline.job import BadConfig, JobFailed
+from switchover.pipeline.outcome import BadConfig, JobFailed
 
 _PRODUCED = "topic string, partition int, first long, last long, broken string"
 

@@ -24,7 +24,7 @@ from switchover.pipeline.baseline.kernel import GROUPS, Kernel
 from switchover.pipeline.baseline.report import GroupResult, per_day, report
 from switchover.pipeline.baseline.settings import BaselineSettings
 from switchover.pipeline.config import Config
-from switchover.pipeline.job import JobFailed, Outcome
+from switchover.pipeline.outcome import JobFailed, Outcome
 from switchover.pipeline.progress import Progress
 from switchover.pipeline.session import session
 from switchover.pipeline.store import Store

@@ -7,7 +7,7 @@ from typing import Any
 from switchover.outside.errors import Refused
 from switchover.pipeline.capture import librdkafka
 from switchover.pipeline.client_properties import properties
-from switchover.pipeline.job import BadConfig
+from switchover.pipeline.outcome import BadConfig
 
 QUIET = 2
 """librdkafka's level "critical": below it, a line on standard error for each attempt to connect. What failed is raised."""

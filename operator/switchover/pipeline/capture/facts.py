@@ -13,7 +13,7 @@ from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.admin._topic import TopicDescription
 
 from switchover.pipeline.capture.plan import TOPIC, Log
-from switchover.pipeline.job import BadConfig, JobFailed
+from switchover.pipeline.outcome import BadConfig, JobFailed
 from switchover.pipeline.tables import ENDS, GROUPS, TOPICS
 
 SECONDS = 30.0

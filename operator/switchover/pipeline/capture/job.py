@@ -17,7 +17,7 @@ from switchover.pipeline.capture.client import configuration
 from switchover.pipeline.capture.plan import HOLES, TOPIC, Log, Plan, following, plan, splits
 from switchover.pipeline.config import Config, Kafka
 from switchover.pipeline.failures import cause
-from switchover.pipeline.job import BadConfig, JobFailed, Outcome
+from switchover.pipeline.outcome import BadConfig, JobFailed, Outcome
 from switchover.pipeline.progress import Progress
 from switchover.pipeline.session import session
 from switchover.pipeline.store import File, Manifest, Overtaken, Store, new_run

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from switchover.pipeline.job import JobFailed
+from switchover.pipeline.outcome import JobFailed
 
 TOPIC = "__consumer_offsets"
 INPUT = "offsets"

@@ -21,7 +21,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from switchover import documents
 from switchover.pipeline.capture import client
 from switchover.pipeline.capture.plan import TOPIC, Range
-from switchover.pipeline.job import BadConfig
+from switchover.pipeline.outcome import BadConfig
 from switchover.pipeline.records import commits, groups
 from switchover.pipeline.store import File, Store
 

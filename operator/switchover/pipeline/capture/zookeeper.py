@@ -16,7 +16,7 @@ from switchover.pipeline.capture.facts import now
 from switchover.pipeline.capture.transactions import Damaged, Log, Operation, Transaction
 from switchover.pipeline.client_properties import properties
 from switchover.pipeline.config import Config, ZooKeeper
-from switchover.pipeline.job import BadConfig, JobFailed
+from switchover.pipeline.outcome import BadConfig, JobFailed
 from switchover.pipeline.progress import Progress
 from switchover.pipeline.store import File
 from switchover.pipeline.tables import TRANSACTIONS, ZNODES

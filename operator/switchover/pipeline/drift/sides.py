@@ -16,7 +16,7 @@ from switchover.outside.errors import Refused, Unreachable
 from switchover.pipeline.client_properties import properties
 from switchover.pipeline.config import Config
 from switchover.pipeline.drift.unread import Unread
-from switchover.pipeline.job import BadConfig
+from switchover.pipeline.outcome import BadConfig
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 _VOTER = re.compile(r"(\d{1,9})@\[?([^\s@,]+?)\]?:(\d{1,5})")

@@ -14,7 +14,7 @@ from switchover.pipeline.inventory import features, manifests, report
 from switchover.pipeline.inventory.group import Group
 from switchover.pipeline.inventory.readiness import Readiness, judge
 from switchover.pipeline.inventory.waves import Wave, glue, pack
-from switchover.pipeline.job import BadConfig, JobFailed, Outcome
+from switchover.pipeline.outcome import BadConfig, JobFailed, Outcome
 from switchover.pipeline.progress import Progress
 from switchover.pipeline.session import session
 from switchover.pipeline.store import Store

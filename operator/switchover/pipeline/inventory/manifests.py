@@ -15,7 +15,7 @@ from switchover.pipeline.config import Kafka, ZooKeeper
 from switchover.pipeline.inventory.group import Coordination, Group
 from switchover.pipeline.inventory.settings import Workload
 from switchover.pipeline.inventory.waves import Wave
-from switchover.pipeline.job import BadConfig
+from switchover.pipeline.outcome import BadConfig
 
 WAVE_LABEL = "switchover.dev/wave"
 

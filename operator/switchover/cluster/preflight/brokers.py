@@ -1,4 +1,4 @@
-"""What the brokers run with: their release, mode, protocol version, ids and disks."""
+"""What the brokers run with: their release, mode, protocol version and ids."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,13 +8,11 @@ from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture, is_older
 from switchover.cluster.preflight.reading import examined, image_of, pods, workloads, zookeeper
 from switchover.engine.gate import Verdict, check, fail, info, several, unknown, warn
-from switchover.kafka.releases import final_protocol
+from switchover.kafka.releases import NEWEST_FETCH, final_protocol
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.controllers import SETTINGS_UNKNOWN
 from switchover.reasons.preflight_cluster import (
     GENERATED_BROKER_ID,
-    JBOD_NEEDS_NEWER_PROTOCOL,
-    LOG_DIR_OFFLINE,
     NOT_IN_ZOOKEEPER_MODE,
     PROTOCOL_VERSION_UNSUPPORTED,
     PROTOCOL_VERSIONS_DIFFER,
@@ -22,10 +20,6 @@ from switchover.reasons.preflight_cluster import (
 )
 from switchover.reasons.preflight_group import WRONG_KAFKA_VERSION
 from switchover.reasons.rollback import BROKER_SILENT
-
-RELEASES = {12: "2.7 to 3.0", 13: "3.1 to 3.4", 15: "3.5 or 3.6", 16: "3.7 or 3.8"}
-"""Whose newest Fetch it is (KIP-595, 516, 903 and 951)."""
-JBOD_FROM = "3.7"
 
 
 def find_wrong_versions(picture: Picture) -> Iterator[Verdict]:
@@ -51,7 +45,7 @@ def find_wrong_versions(picture: Picture) -> Iterator[Verdict]:
 def _old_release(picture: Picture, name: str, broker_id: int, keys: Mapping[int, int]) -> Iterator[Verdict]:
     """A release that UpgradeBrokers brings to 3.9, where the spec says so."""
     fetch = keys.get(modes.FETCH, 0)
-    release = f"Fetch v{fetch}, Kafka {RELEASES.get(fetch, 'before 2.7')}"
+    release = f"Fetch v{fetch}, Kafka {NEWEST_FETCH.get(fetch, 'before 2.7')}"
     if not picture.new_image:
         yield fail(WRONG_KAFKA_VERSION, f"broker {broker_id} ({name}) is older than Kafka 3.9, the last release with"
                    " ZooKeeper", subject=name, observed=release, threshold=f"Fetch v{modes.FETCH_OF_3_9}, Kafka 3.9",
@@ -137,28 +131,8 @@ def find_generated_ids(picture: Picture) -> Iterator[Verdict]:
                    subject="/brokers/seqid")
 
 
-def find_bad_disks(picture: Picture) -> Iterator[Verdict]:
-    """In migration mode a broker stops when one of its log directories fails (KAFKA-16431)."""
-    several_dirs = []
-    for broker_id, told in examined(picture):
-        if offline := [directory.path for directory in told.log_directories if directory.offline]:
-            yield fail(LOG_DIR_OFFLINE, f"log directory {several(offline)} of broker {broker_id} is offline",
-                       subject=f"broker {broker_id}", observed=several(offline), threshold="none offline",
-                       unblocks="repair or replace the disk and restart the broker, or take the directory out of log.dirs")
-        if len(told.log_directories) > 1:
-            several_dirs.append(broker_id)
-    for broker_id in several_dirs:
-        settings = picture.facts.broker_settings.get(broker_id)
-        release = settings.value.get(modes.PROTOCOL_VERSION, "").split("-")[0] if isinstance(settings, Known) else ""
-        if release in modes.METADATA_LEVELS and release < JBOD_FROM:
-            yield fail(JBOD_NEEDS_NEWER_PROTOCOL, f"broker {broker_id} has several log directories, which KRaft knows from"
-                       f" inter.broker.protocol.version {JBOD_FROM} on", subject=f"broker {broker_id}", observed=release,
-                       threshold=JBOD_FROM, unblocks="raise inter.broker.protocol.version to 3.9 on every broker")
-
-
 CHECKS = (
     check("Versions", find_wrong_versions, "all brokers speak one protocol version that can be migrated",
           needs=(Need.BROKER_SETTINGS,)),
     check("BrokerIds", find_generated_ids, "every broker was given its id", needs=(Need.EXAMINATION,)),
-    check("Disks", find_bad_disks, "every log directory is online", needs=(Need.EXAMINATION, Need.BROKER_SETTINGS)),
 )
