@@ -45,11 +45,6 @@ class KazooZooKeeperGroups(ZooKeeperSession):
 
     # --- below: on the one thread ---------------------------------------------------------------------------------
 
-    def _synced(self, deadline: float) -> KazooClient:
-        client = self._connected(deadline)
-        self._answer(deadline, "/", client.sync_async("/"))
-        return client
-
     def _world(self, deadline: float, layout: Layout) -> World:
         client = self._synced(deadline)
         try:
@@ -77,9 +72,6 @@ class KazooZooKeeperGroups(ZooKeeperSession):
             if text.isascii() and text.isdecimal():
                 found[TopicPartition(topic, int(number))] = int(text)
         return found
-
-    def _list(self, deadline: float, client: KazooClient, path: str) -> Sequence[str]:
-        return self._answer(deadline, path, client.get_children_async(path)) or ()
 
     def _set_mode(self, deadline: float, layout: Layout, mode: Mode, version: int) -> None:
         client = self._synced(deadline)

@@ -78,15 +78,15 @@ class ZooKeeperSession:
     # --- below: on the one thread ---------------------------------------------------------------------------------
 
     def _read(self, deadline: float, paths: Sequence[str]) -> Iterator[tuple[str, Node]]:
-        client = self._connected(deadline)
-        self._answer(deadline, "/", client.sync_async("/"))
-        return self._nodes(deadline, client, paths)
+        return self._nodes(deadline, self._synced(deadline), paths)
 
     def _children(self, deadline: float, paths: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        client = self._connected(deadline)
-        self._answer(deadline, "/", client.sync_async("/"))
+        client = self._synced(deadline)
         asked = [(path, client.get_children_async(path)) for path in paths]
         return {path: self._answer(deadline, path, result) or () for path, result in asked}
+
+    def _list(self, deadline: float, client: KazooClient, path: str) -> Sequence[str]:
+        return self._answer(deadline, path, client.get_children_async(path)) or ()
 
     def _nodes(self, deadline: float, client: KazooClient, paths: Sequence[str]) -> Iterator[tuple[str, Node]]:
         """Those that exist, in batches under way together; each batch has the time of a call."""
@@ -104,9 +104,10 @@ class ZooKeeperSession:
         except NoNodeError:
             return None
         except NoAuthError as error:
-            raise Refused(
-                f"ZooKeeper at {self._named} does not let us use {path}: its ACL must give our credentials {right}"
-            ) from error
+            raise self._forbidden(path, right) from error
+
+    def _forbidden(self, path: str, right: str) -> Refused:
+        return Refused(f"ZooKeeper at {self._named} does not let us use {path}: its ACL must give our credentials {right}")
 
     async def _call(self, function: Callable[[float], T]) -> T:
         deadline = time.monotonic() + self._seconds
@@ -151,6 +152,12 @@ class ZooKeeperSession:
                 raise Refused(f"ZooKeeper at {self._named}: {distrust}")
             raise KazooTimeoutError("no connection")
         return self._client
+
+    def _synced(self, deadline: float) -> KazooClient:
+        """The client on a server that has caught up with the leader: requests of one session are answered in order."""
+        client = self._connected(deadline)
+        self._answer(deadline, "/", client.sync_async("/"))
+        return client
 
     def _heard(self, client: KazooClient, _: object) -> None:
         """Of a session's end, on kazoo's thread: it is closed a moment later, and by then tells no more why."""

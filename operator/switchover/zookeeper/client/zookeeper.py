@@ -166,10 +166,9 @@ class KazooZooKeeper(ZooKeeperSession):
         )
 
     def _topics(self, deadline: float) -> ZooKeeperTopics:
-        client = self._connected(deadline)
-        self._answer(deadline, "/", client.sync_async("/"))
-        names = self._answer(deadline, "/brokers/topics", client.get_children_async("/brokers/topics")) or ()
-        deletes = self._answer(deadline, "/admin/delete_topics", client.get_children_async("/admin/delete_topics"))
+        client = self._synced(deadline)
+        names = self._list(deadline, client, "/brokers/topics")
+        deletes = self._list(deadline, client, "/admin/delete_topics")
         topics, malformed, moving = {}, [], False
         for path, (data, _) in self._nodes(deadline, client, [f"/brokers/topics/{name}" for name in sorted(names)]):
             try:
@@ -184,7 +183,7 @@ class KazooZooKeeper(ZooKeeperSession):
                 moving = moving or znodes.reassigning(data)
             except ValueError as error:
                 malformed.append(f"{path}: {error}")
-        return ZooKeeperTopics(topics, tuple(sorted(deletes or ())), moving, tuple(malformed))
+        return ZooKeeperTopics(topics, tuple(sorted(deletes)), moving, tuple(malformed))
 
     def _rights(self, deadline: float) -> ZooKeeperRights:
         client = self._connected(deadline)
@@ -199,9 +198,8 @@ class KazooZooKeeper(ZooKeeperSession):
                                {path: znode_rights.unjudged(acl) for path, acl in acls.items()})
 
     def _partition_epoch(self, deadline: float) -> int:
-        client = self._connected(deadline)
-        self._answer(deadline, "/", client.sync_async("/"))
-        names = self._answer(deadline, "/brokers/topics", client.get_children_async("/brokers/topics")) or ()
+        client = self._synced(deadline)
+        names = self._list(deadline, client, "/brokers/topics")
         states = []
         for path, (data, _) in self._nodes(deadline, client, [f"/brokers/topics/{name}" for name in names]):
             topic, _ = _parsed(path, znodes.topic, data)
@@ -216,8 +214,7 @@ class KazooZooKeeper(ZooKeeperSession):
         return {key: replicas for path, (key, replicas) in listed.items() if path not in there}
 
     def _create_state(self, deadline: float, path: str, brokers: Sequence[int], controller_epoch: int) -> None:
-        client = self._connected(deadline)
-        _, stat = self._epoch(deadline, client, controller_epoch)
+        client, known = self._at_epoch(deadline, controller_epoch)
         partition = path.rpartition("/")[0]
         partitions = partition.rpartition("/")[0]
         topic = self._answer(deadline, path, client.get_acls_async(partitions.rpartition("/")[0]))
@@ -227,37 +224,34 @@ class KazooZooKeeper(ZooKeeperSession):
         parents = [node for node in (partitions, partition)
                    if self._answer(deadline, node, client.exists_async(node)) is None]
         transaction = client.transaction()
-        transaction.check(EPOCH, stat.version)
+        transaction.check(EPOCH, known)
         for parent in parents:
             transaction.create(parent, acl=acl)
         transaction.create(path, znodes.missing_state(brokers, controller_epoch), acl=acl)
         self._commit(deadline, transaction, path, "CREATE on its parent")
 
     def _delete(self, deadline: float, path: str, version: int, controller_epoch: int) -> None:
-        client = self._connected(deadline)
-        _, stat = self._epoch(deadline, client, controller_epoch)
+        client, known = self._at_epoch(deadline, controller_epoch)
         transaction = client.transaction()
-        transaction.check(EPOCH, stat.version)
+        transaction.check(EPOCH, known)
         transaction.delete(path, version)
         self._commit(deadline, transaction, path, "DELETE on its parent")
 
     def _raise_epoch(self, deadline: float, epoch: int, expected: int) -> None:
-        client = self._connected(deadline)
-        _, stat = self._epoch(deadline, client, expected)
+        client, known = self._at_epoch(deadline, expected)
         try:
-            self._answer(deadline, EPOCH, client.set_async(EPOCH, str(epoch).encode(), stat.version), "WRITE")
+            self._answer(deadline, EPOCH, client.set_async(EPOCH, str(epoch).encode(), known), "WRITE")
         except BadVersionError as error:
             raise Fenced(f"{EPOCH} in ZooKeeper was written in between") from error
 
     def _raise_version(self, deadline: float, path: str, epoch: int, controller_epoch: int) -> None:
-        client = self._connected(deadline)
-        _, stat = self._epoch(deadline, client, controller_epoch)
+        client, known = self._at_epoch(deadline, controller_epoch)
         while found := self._answer(deadline, path, client.get_async(path)):
             data, state = found
             if state.version >= epoch:
                 return
             transaction = client.transaction()
-            transaction.check(EPOCH, stat.version)
+            transaction.check(EPOCH, known)
             for version in range(state.version, min(epoch, state.version + WRITES)):
                 transaction.set_data(path, data, version)
             self._commit(deadline, transaction, path, "WRITE")
@@ -269,8 +263,7 @@ class KazooZooKeeper(ZooKeeperSession):
                 case NoNodeError() | NodeExistsError():
                     return
                 case NoAuthError():
-                    raise Refused(f"ZooKeeper at {self._named} does not let us use {path}: its ACL must give our"
-                                  f" credentials {right}")
+                    raise self._forbidden(path, right)
                 case BadVersionError():
                     raise Fenced(f"{path} in ZooKeeper is not what was read")
                 case NotEmptyError():
@@ -278,13 +271,13 @@ class KazooZooKeeper(ZooKeeperSession):
                 case KazooException() if not isinstance(result, (RolledBackError, RuntimeInconsistency)):
                     raise result
 
-    def _epoch(self, deadline: float, client: KazooClient, expected: int) -> Node:
-        """The node of the controller epoch, which must be what was read."""
-        self._answer(deadline, "/", client.sync_async("/"))
+    def _at_epoch(self, deadline: float, expected: int) -> tuple[KazooClient, int]:
+        """The client, and the version of the controller epoch's node, which must be what was read."""
+        client = self._synced(deadline)
         found: Node | None = self._answer(deadline, EPOCH, client.get_async(EPOCH))
         if found is None or _parsed(EPOCH, znodes.integer, found[0]) != expected:
             raise Fenced(f"{EPOCH} in ZooKeeper is not {expected} any more")
-        return found
+        return client, found[1].version
 
     def _connections(self, deadline: float, server: Address) -> int:
         self._disconnect()
