@@ -31,23 +31,22 @@ def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None, claims: Ma
     `claims` has the uid of every volume claim of the namespace.
     """
     status = pod.get("status") or {}
-    conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
     node = pod["spec"].get("nodeName", "")
     return Pod(
         name=pod["metadata"]["name"],
         uid=pod["metadata"]["uid"],
         node=node,
-        ready=conditions.get("Ready", {}).get("status") == "True",
+        ready=_condition(status, "Ready").get("status") == "True",
         terminating="deletionTimestamp" in pod["metadata"],
         revision=(pod["metadata"].get("labels") or {}).get("controller-revision-hash", ""),
         started_at=_started_at(status),
         cordoned=None if cordoned is None else node in cordoned,
-        trouble=_trouble(status, conditions),
+        trouble=_trouble(status),
         disks=reports.disks(_report(status, reports.DISKS)),
         volumes=_volumes(pod["spec"], claims),
         ips=tuple(canonical(each["ip"]) for each in status.get("podIPs") or ()),
         host_ports=_host_ports(pod["spec"]),
-        reached=_reached(pod["spec"], status, conditions),
+        reached=_reached(pod["spec"], status),
         unreached=reports.unreached(_report(status, reports.REACH)),
     )
 
@@ -55,23 +54,27 @@ def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None, claims: Ma
 def read_member_pod(pod: Mapping[str, Any]) -> MemberPod:
     """A pod of the API as a fact about a group's members."""
     metadata, status = pod["metadata"], pod.get("status") or {}
-    conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     return MemberPod(
         name=metadata["name"],
         uid=metadata["uid"],
         ips=frozenset(canonical(each["ip"]) for each in status.get("podIPs") or ()),
         node=pod["spec"].get("nodeName", ""),
-        ready=conditions.get("Ready", {}).get("status") == "True",
+        ready=_condition(status, "Ready").get("status") == "True",
         terminating="deletionTimestamp" in metadata,
         revision=labels.get("controller-revision-hash") or labels.get("pod-template-hash", ""),
         restarts=sum(container.get("restartCount", 0) for container in status.get("containerStatuses") or ()),
-        trouble=_trouble(status, conditions),
+        trouble=_trouble(status),
         started_at=_started_at(status),
         resource_version=metadata.get("resourceVersion", ""),
         annotated=bool(annotations),
         cost=annotations.get(COST, ""),
     )
+
+
+def _condition(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """Empty while it is not there."""
+    return next((each for each in status.get("conditions") or () if each["type"] == kind), {})
 
 
 def _host_ports(spec: Mapping[str, Any]) -> frozenset[int] | None:
@@ -111,9 +114,9 @@ def _report(status: Mapping[str, Any], name: str) -> str:
     return ""
 
 
-def _trouble(status: Mapping[str, Any], conditions: Mapping[str, Mapping[str, Any]]) -> str:
+def _trouble(status: Mapping[str, Any]) -> str:
     """Why it does not come up, in the scheduler's or kubelet's words; empty while nothing is wrong."""
-    scheduled = conditions.get("PodScheduled", {})
+    scheduled = _condition(status, "PodScheduled")
     if scheduled.get("status") == "False":
         return _words(scheduled)
     for container in _in_turn(status):
@@ -132,13 +135,13 @@ def _trouble(status: Mapping[str, Any], conditions: Mapping[str, Mapping[str, An
     return ""
 
 
-def _reached(spec: Mapping[str, Any], status: Mapping[str, Any], conditions: Mapping[str, Mapping[str, Any]]) -> Reached:
+def _reached(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Reached:
     """The stage of the first container that does not do yet what it shall; the one that started last, where all run."""
-    scheduled = conditions.get("PodScheduled", {})
-    if scheduled.get("status") == "False":
-        return Reached(Stage.PENDING, "", _seconds(scheduled.get("lastTransitionTime")))
-    beside = {each["name"] for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"}
+    scheduled = _condition(status, "PodScheduled")
     before = _seconds(scheduled.get("lastTransitionTime"))            # when the last thing before ended
+    if scheduled.get("status") == "False":
+        return Reached(Stage.PENDING, "", before)
+    beside = {each["name"] for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"}
     for container in _in_turn(status):
         name, state = container["name"], container.get("state") or {}
         waiting, running, ended = state.get("waiting"), state.get("running"), state.get("terminated")
@@ -196,8 +199,7 @@ def read_job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> JobRu
         words = f"it has no pod; kubectl describe job {job['metadata']['name']} says why not"
     elif state is JobState.RUNNING:
         status = newest[-1].get("status") or {}
-        conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
-        words = f"pod {newest[-1]['metadata']['name']}: {_trouble(status, conditions) or status.get('phase', 'Pending')}"
+        words = f"pod {newest[-1]['metadata']['name']}: {_trouble(status) or status.get('phase', 'Pending')}"
     metadata = job["metadata"]
     return JobRun(metadata["name"], state, messages[-1] if messages else "", words, metadata.get("uid", ""),
                   datetime.fromisoformat(metadata["creationTimestamp"]).timestamp(), metadata.get("annotations") or {})
