@@ -143,12 +143,8 @@ async def find(server: ApiServer, text: str) -> Found:
 
 async def again(server: ApiServer, found: Found) -> Found | None:
     """The same object as it is now; None once it is gone."""
-    metadata = found.resource["metadata"]
-    try:
-        now = await server.get(path(server, found))
-    except NotFound:
-        return None
-    return Found(found.kind, now) if now["metadata"]["uid"] == metadata["uid"] else None
+    now, uid = await server.find(path(server, found)), found.resource["metadata"]["uid"]
+    return Found(found.kind, now) if now is not None and now["metadata"]["uid"] == uid else None
 
 
 def path(server: ApiServer, found: Found) -> str:

@@ -185,6 +185,13 @@ class ApiServer:
         """Read one object; NotFound when it does not exist."""
         return await self.request("GET", path)
 
+    async def find(self, path: str) -> dict[str, Any] | None:
+        """Read one object; None when it does not exist."""
+        try:
+            return await self.get(path)
+        except NotFound:
+            return None
+
     async def beyond(self, collection: str, name: str = "") -> dict[str, Any]:
         """Read what belongs to no namespace; a refusal holds for the whole collection, for ASK_AGAIN_SECONDS."""
         now = asyncio.get_running_loop().time()

@@ -29,7 +29,7 @@ async def read_member_workloads(
 ) -> Mapping[str, MemberWorkload | None]:
     """By name; None for one that does not exist. Pods are read after the workloads, so that none of theirs is missing."""
     pairs = tuple(wanted)
-    found = await asyncio.gather(*(_get(server, kind, name) for kind, name in pairs))
+    found = await asyncio.gather(*(server.find(server.path("apps/v1", kind, name)) for kind, name in pairs))
     owned = (_selected(server, kind, each) for (kind, _), each in zip(pairs, found, strict=True))
     by_kind, *own = await asyncio.gather(_lists(server, BESIDE), *owned)
     return {name: None if each is None else _workload(kind, each, {**by_kind, **selected})
@@ -39,19 +39,9 @@ async def read_member_workloads(
 async def other_kind(server: ApiServer, name: str) -> str:
     """The kind of a workload of that name that is neither Deployment nor StatefulSet; "" where there is none."""
     for version, plural, kind in OTHERS:
-        try:
-            await server.get(server.resource_path(version, plural, name))
-        except NotFound:
-            continue
-        return kind
+        if await server.find(server.resource_path(version, plural, name)) is not None:
+            return kind
     return ""
-
-
-async def _get(server: ApiServer, kind: str, name: str) -> Object | None:
-    try:
-        return await server.get(server.path("apps/v1", kind, name))
-    except NotFound:
-        return None
 
 
 async def _selected(server: ApiServer, kind: str, workload: Object | None) -> Mapping[str, list[dict[str, Any]]]:

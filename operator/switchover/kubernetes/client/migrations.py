@@ -24,10 +24,7 @@ class KubernetesMigrations:
 
     async def get(self, name: str) -> Mapping[str, Any] | None:
         """The resource as it is now, or None."""
-        try:
-            return await self._server.get(self._path(name))
-        except NotFound:
-            return None
+        return await self._server.find(self._path(name))
 
     async def record(self, name: str, uid: str, resource_version: str, status: Mapping[str, Any]) -> str:
         """Replace the whole status if the object still is what was read; the new resourceVersion.

@@ -78,11 +78,8 @@ class KubernetesSurvey:
                 for (_, kind, name), labels in zip(wanted, found, strict=True) if labels is not None}
 
     async def _labels(self, api_version: str, kind: str, name: str) -> Mapping[str, str] | None:
-        try:
-            found = await self._server.get(self._server.path(api_version, kind, name))
-        except NotFound:
-            return None
-        return found["metadata"].get("labels") or {}
+        found = await self._server.find(self._server.path(api_version, kind, name))
+        return None if found is None else found["metadata"].get("labels") or {}
 
     async def missing_rights(self, secrets: Iterable[str]) -> tuple[str, ...]:
         """Ask for each right by a SelfSubjectAccessReview, which every account may do: once for all migrations."""

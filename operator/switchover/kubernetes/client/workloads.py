@@ -43,9 +43,8 @@ class KubernetesWorkloads:
 
     async def stateful_set(self, name: str) -> Workload | None:
         """The StatefulSet with its pods and the budgets that select them; None when it does not exist."""
-        try:
-            found = await self._server.get(self._server.path("apps/v1", "StatefulSet", name))
-        except NotFound:
+        found = await self._server.find(self._server.path("apps/v1", "StatefulSet", name))
+        if found is None:
             return None
         pods, budgets, volumes = await asyncio.gather(
             self._server.items(self._server.path("v1", "Pod"), required(found["spec"].get("selector"))),
@@ -107,25 +106,21 @@ class KubernetesWorkloads:
 
     async def config_map(self, name: str) -> Mapping[str, str] | None:
         """All of a ConfigMap; None when it does not exist."""
-        try:
-            found = await self._server.get(self._server.path("v1", "ConfigMap", name))
-        except NotFound:
-            return None
-        return dict(found.get("data") or {}) | _decoded(found.get("binaryData"))
+        found = await self._server.find(self._server.path("v1", "ConfigMap", name))
+        return None if found is None else dict(found.get("data") or {}) | _decoded(found.get("binaryData"))
 
     async def client_properties(self, secret: str) -> Mapping[str, str]:
         """Every key of the Secret is a client property; Refused when the Secret does not exist."""
-        try:
-            return _decoded((await self._server.get(self._server.path("v1", "Secret", secret))).get("data"))
-        except NotFound:
-            raise Refused(f"Secret {secret} does not exist in namespace {self._server.namespace}") from None
+        found = await self._server.find(self._server.path("v1", "Secret", secret))
+        if found is None:
+            raise Refused(f"Secret {secret} does not exist in namespace {self._server.namespace}")
+        return _decoded(found.get("data"))
 
     async def node_files(self, secret: str) -> Mapping[str, str]:
         """The Secret that holds one file a pod; empty when it does not exist."""
         self._read_versions.pop(secret, None)
-        try:
-            found = await self._server.get(self._server.path("v1", "Secret", secret))
-        except NotFound:
+        found = await self._server.find(self._server.path("v1", "Secret", secret))
+        if found is None:
             return {}
         self._remember("v1", "Secret", (found,))
         self._read_versions[secret] = found["metadata"]["resourceVersion"]
@@ -133,18 +128,16 @@ class KubernetesWorkloads:
 
     async def job(self, name: str) -> JobRun | None:
         """A Job with what its newest pod left; None: it does not exist."""
-        try:
-            found = await self._server.get(self._server.path("batch/v1", "Job", name))
-        except NotFound:
+        found = await self._server.find(self._server.path("batch/v1", "Job", name))
+        if found is None:
             return None
         pods = await self._server.items(self._server.path("v1", "Pod"), {JOB_POD: name})
         return read_job(found, pods)
 
     async def original(self, name: str) -> Mapping[str, Any] | None:
         """The data of the ControllerRevision; None when it does not exist."""
-        try:
-            found = await self._server.get(self._server.path("apps/v1", "ControllerRevision", name))
-        except NotFound:
+        found = await self._server.find(self._server.path("apps/v1", "ControllerRevision", name))
+        if found is None:
             return None
         self._remember("apps/v1", "ControllerRevision", (found,))
         data: Mapping[str, Any] = found["data"]
@@ -158,10 +151,7 @@ class KubernetesWorkloads:
 
     async def manifest(self, api_version: str, kind: str, name: str) -> Mapping[str, Any] | None:
         """An object as the API server has it; None when it does not exist."""
-        try:
-            return await self._server.get(self._server.path(api_version, kind, name))
-        except NotFound:
-            return None
+        return await self._server.find(self._server.path(api_version, kind, name))
 
     async def preview_stateful_set(self, name: str, operations: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """The object that this JSON patch would make; nothing is stored."""
@@ -239,10 +229,9 @@ class KubernetesWorkloads:
         path = self._server.path(api_version, kind, name)
         uid = uid or self._read_uids.pop(path, "")
         if not uid:
-            try:
-                uid = (await self._server.get(path))["metadata"]["uid"]
-            except NotFound:
+            if (found := await self._server.find(path)) is None:
                 return
+            uid = found["metadata"]["uid"]
         workload = kind in ("StatefulSet", "Deployment")
         policy = "Foreground" if workload else "Background"    # its absence must prove that of its pods
         await self._delete(path, {"propagationPolicy": policy, "preconditions": {"uid": uid}})
@@ -295,9 +284,8 @@ class KubernetesWorkloads:
         path = self._server.path("coordination.k8s.io/v1", "Lease", name)
         now = datetime.fromtimestamp(self._clock.now(), UTC)
         renewed = {"holderIdentity": holder, "leaseDurationSeconds": seconds, "renewTime": _micro_time(now)}
-        try:
-            lease = await self._server.get(path)
-        except NotFound:
+        lease = await self._server.find(path)
+        if lease is None:
             lease = {
                 "apiVersion": "coordination.k8s.io/v1",
                 "kind": "Lease",
@@ -330,10 +318,9 @@ class KubernetesWorkloads:
         try:
             written = await self._server.request(method, path, dict(lease), field_manager=FIELD_MANAGER)
         except Conflict:
-            try:
-                written = await self._server.get(object_path)
-            except NotFound:
+            if (found := await self._server.find(object_path)) is None:
                 raise Fenced("the Lease comes and goes") from None
+            written = found
         except NotFound:
             raise Fenced("the Lease was just released") from None
         return str((written.get("spec") or {}).get("holderIdentity") or "")
@@ -341,11 +328,8 @@ class KubernetesWorkloads:
     async def release_lease(self, name: str, holder: str) -> None:
         """Remove the Lease if it is ours; one that somebody else holds by now stays."""
         path = self._server.path("coordination.k8s.io/v1", "Lease", name)
-        try:
-            lease = await self._server.get(path)
-        except NotFound:
-            return
-        if (lease.get("spec") or {}).get("holderIdentity") == holder:
+        lease = await self._server.find(path)
+        if lease is not None and (lease.get("spec") or {}).get("holderIdentity") == holder:
             unchanged = {field: lease["metadata"][field] for field in ("uid", "resourceVersion")}
             await self._delete(path, {"preconditions": unchanged})
 
