@@ -6,7 +6,7 @@ Nothing written here carries an ownerReference: deleting a migration must take n
 import asyncio
 import base64
 import binascii
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -200,25 +200,21 @@ class KubernetesWorkloads:
 
     async def create(self, manifest: Mapping[str, Any]) -> None:
         """Create it in our namespace; Fenced when the name is taken."""
-        kind, name = manifest["kind"], manifest["metadata"]["name"]
-        path = self._server.path(manifest["apiVersion"], kind)
-        try:
-            await self._server.request("POST", path, dict(manifest), field_manager=FIELD_MANAGER)
-        except NotFound:
-            raise Refused(f"namespace {self._server.namespace} does not exist") from None
-        except Conflict as error:
-            raise Fenced(f"{kind} {name}: {error}") from None
+        path = self._server.path(manifest["apiVersion"], manifest["kind"])
+        await self._written(manifest, self._server.request("POST", path, dict(manifest), field_manager=FIELD_MANAGER))
 
     async def apply(self, manifest: Mapping[str, Any]) -> None:
         """Server-side apply with the fixed field manager, in our namespace whatever the manifest says of one."""
-        kind, name = manifest["kind"], manifest["metadata"]["name"]
-        path = self._server.path(manifest["apiVersion"], kind, name)
+        path = self._server.path(manifest["apiVersion"], manifest["kind"], manifest["metadata"]["name"])
+        await self._written(manifest, self._server.apply(path, manifest))
+
+    async def _written(self, manifest: Mapping[str, Any], writing: Awaitable[object]) -> None:
         try:
-            await self._server.apply(path, manifest)
+            await writing
         except NotFound:
             raise Refused(f"namespace {self._server.namespace} does not exist") from None
         except Conflict as error:
-            raise Fenced(f"{kind} {name}: {error}") from None
+            raise Fenced(f"{manifest['kind']} {manifest['metadata']['name']}: {error}") from None
 
     async def delete_object(self, api_version: str, kind: str, name: str, uid: str = "") -> None:
         """Delete, dependants first: a workload is gone only when its pods are. Nothing to do when it does not exist.
