@@ -13,6 +13,7 @@ from switchover.cli.steps import step_record
 from switchover.cli.tree import clock, together, wait_words
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.intent import ABANDON, PREFLIGHT
+from switchover.kubernetes.json_patch import as_read
 from switchover.outside.errors import Refused
 from switchover.visible import counted
 
@@ -105,7 +106,7 @@ def approval_patch(resource: Mapping[str, Any], approval: Approval) -> Sequence[
         change = {"op": "replace", "path": f"/spec/approvals/{same[0]}", "value": approval.manifest}
     else:
         change = {"op": "add", "path": "/spec/approvals/-", "value": approval.manifest}
-    return (*unchanged(resource), change)
+    return (*_as_read(resource), change)
 
 
 # --- the other acts -----------------------------------------------------------------------------------------------------
@@ -144,19 +145,17 @@ def words(found: Found, act: Act) -> Iterator[str]:
 
 def desired_patch(resource: Mapping[str, Any], act: Act) -> Sequence[Operation]:
     """spec.desiredState, of the object that was read and no other."""
-    return (*unchanged(resource), {"op": "add", "path": "/spec/desiredState", "value": DESIRED[act].value})
+    return (*_as_read(resource), {"op": "add", "path": "/spec/desiredState", "value": DESIRED[act].value})
 
 
 def abandon_patch(resource: Mapping[str, Any]) -> Sequence[Operation]:
     """The annotation with which a deletion lets go at once."""
     annotations = {**(resource["metadata"].get("annotations") or {}), ABANDON: "true"}
-    return (*unchanged(resource), {"op": "add", "path": "/metadata/annotations", "value": annotations})
+    return (*_as_read(resource), {"op": "add", "path": "/metadata/annotations", "value": annotations})
 
 
-def unchanged(resource: Mapping[str, Any]) -> Sequence[Operation]:
-    """It is the object that was read, and nobody has written to it since."""
-    return tuple({"op": "test", "path": f"/metadata/{key}", "value": resource["metadata"][key]}
-                 for key in ("uid", "resourceVersion"))
+def _as_read(resource: Mapping[str, Any]) -> Sequence[Operation]:
+    return as_read(resource["metadata"]["uid"], resource["metadata"]["resourceVersion"])
 
 
 def _desired(found: Found) -> str:

@@ -19,6 +19,7 @@ from switchover.cluster.ending.export import kept, kept_secret, kept_stateful_se
 from switchover.cluster.status import AFTER_FINALIZE
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.kubernetes.json_patch import unchanged
 from switchover.kubernetes.ports import Migrations, Workloads
 from switchover.outside.clock import WallClock
 from switchover.outside.errors import Refused
@@ -151,7 +152,7 @@ async def _stateful_set(workloads: Workloads, migration: str, name: str, origina
     live = await _live(workloads, "apps/v1", "StatefulSet", name)
     manifest = kept_stateful_set(live, migration, original)
     applied = await workloads.preview_stateful_set(name, (
-        {"op": "test", "path": "/metadata/generation", "value": live["metadata"]["generation"]},
+        unchanged(live["metadata"]["generation"]),
         {"op": "replace", "path": "/spec", "value": manifest["spec"]}))
     if not runs_the_same(applied, live):
         manifest["spec"] = {**live["spec"], "updateStrategy": manifest["spec"]["updateStrategy"]}

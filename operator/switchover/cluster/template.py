@@ -15,6 +15,7 @@ from switchover.cluster.door import disks, mount
 from switchover.cluster.door.brokers import KEPT, Brokers, upgraded
 from switchover.cluster.door.brokers import kept as brokers_kept
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
+from switchover.kubernetes.json_patch import annotation, unchanged
 from switchover.kubernetes.reports import DISKS
 from switchover.kubernetes.workloads import Workload
 
@@ -74,14 +75,6 @@ def is_ours(workload: Workload, brokers: BrokerSet) -> bool:
     return not changed_back(workload, brokers)
 
 
-def _unchanged(workload: Workload) -> Mapping[str, Any]:
-    """That nobody has changed the spec since it was read.
-
-    The parts themselves cannot be tested: the API server compares JSON as text, in which it writes <, > and & as escapes.
-    """
-    return {"op": "test", "path": "/metadata/generation", "value": workload.generation}
-
-
 def patch(workload: Workload, brokers: BrokerSet, image: str = "") -> tuple[Mapping[str, Any], ...]:
     """JSON patch that takes the template over, with the image that its brokers are upgraded to, if they are; its test fails
     when the StatefulSet is not what was read.
@@ -91,7 +84,7 @@ def patch(workload: Workload, brokers: BrokerSet, image: str = "") -> tuple[Mapp
     container = container_of(workload.template, brokers)
     strategy = {"op": "replace", "path": "/spec/updateStrategy", "value": ON_DELETE}
     if not {"volumes", "mounts"} & {*changed_back(workload, brokers)}:
-        return _unchanged(workload), strategy                # a second door would be laid over the first
+        return unchanged(workload.generation), strategy     # a second door would be laid over the first
     pod = workload.template["spec"]
     index = pod["containers"].index(container)
     container = upgraded(container, image)
@@ -109,7 +102,7 @@ def patch(workload: Workload, brokers: BrokerSet, image: str = "") -> tuple[Mapp
     ]
     volumes = mount.volumes(names.node_files(workload.name), pod.get("volumes") or ())
     return (
-        _unchanged(workload),
+        unchanged(workload.generation),
         *({"op": "add", "path": f"{base}/containers/{index}/{field}", "value": value} for field, value in changes.items()),
         {"op": "add", "path": f"{base}/volumes", "value": volumes},
         {"op": "add", "path": f"{base}/initContainers", "value": init_containers},
@@ -209,7 +202,7 @@ def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
 def take_ours_out(workload: Workload, brokers: BrokerSet) -> tuple[Mapping[str, Any], ...]:
     """JSON patch that leaves the user's own template, to which pods are rolled by eviction only. Raises ContainerMissing."""
     return (
-        _unchanged(workload),
+        unchanged(workload.generation),
         {"op": "replace", "path": "/spec/template", "value": without_ours(workload.template, brokers)},
         {"op": "replace", "path": "/spec/updateStrategy", "value": ON_DELETE},
     )
@@ -218,29 +211,29 @@ def take_ours_out(workload: Workload, brokers: BrokerSet) -> tuple[Mapping[str, 
 def restore_template(workload: Workload, original: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """JSON patch that gives the template back while pods are still replaced by eviction only."""
     return (
-        _unchanged(workload),
+        unchanged(workload.generation),
         {"op": "replace", "path": "/spec/template", "value": original["template"]},
     )
 
 
 def hold_strategy(workload: Workload) -> tuple[Mapping[str, Any], ...]:
     """JSON patch that stops Kubernetes from replacing pods by itself."""
-    return _unchanged(workload), {"op": "replace", "path": "/spec/updateStrategy", "value": ON_DELETE}
+    return unchanged(workload.generation), {"op": "replace", "path": "/spec/updateStrategy", "value": ON_DELETE}
 
 
 def restore_strategy(workload: Workload, original: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """JSON patch that gives the update strategy back; it restarts nothing only while all pods have the update revision."""
     return (
-        _unchanged(workload),
+        unchanged(workload.generation),
         {"op": "replace", "path": "/spec/updateStrategy", "value": original["updateStrategy"]},
     )
 
 
 def release(workload: Workload) -> tuple[Mapping[str, Any], ...]:
     """JSON patch that takes our claim off; it fails where somebody else's stands by now, or a later attempt's."""
-    path = f"/metadata/annotations/{names.CLAIM.replace('/', '~1')}"
+    path = annotation(names.CLAIM)
     return (
-        _unchanged(workload),
+        unchanged(workload.generation),
         {"op": "test", "path": path, "value": workload.claimed_by},
         {"op": "remove", "path": path},
     )

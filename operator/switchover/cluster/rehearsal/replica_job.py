@@ -20,6 +20,7 @@ from switchover.cluster.rehearsal import report as reports
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report
 from switchover.cluster.rehearsal.scripts import RUN
 from switchover.engine.effects import Create, Delete, Effect, Patch
+from switchover.kubernetes import json_patch
 from switchover.kubernetes.jobs import JobRun
 from switchover.outside.observed import Known
 
@@ -78,8 +79,8 @@ def _kept(picture: Picture, holds: Callable[[Report, str], bool]) -> tuple[Effec
         return ()
     return (*(Create(part) for part in config_maps(job.value.name, job.value.uid, tree.value.parts)),
             Patch("batch/v1", "Job", job.value.name, (
-                {"op": "test", "path": "/metadata/uid", "value": job.value.uid},
-                {"op": "add", "path": f"/metadata/annotations/{TOLD.replace('/', '~1')}", "value": tree.value.digest},
+                json_patch.same(job.value.uid),
+                {"op": "add", "path": json_patch.annotation(TOLD), "value": tree.value.digest},
             ), "the tree is there"))
 
 

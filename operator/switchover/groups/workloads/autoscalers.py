@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from switchover.engine.effects import Patch
-from switchover.groups.workloads.change import as_read
+from switchover.kubernetes.json_patch import annotation, as_read
 from switchover.kubernetes.members import HPA, PAUSED, PAUSED_REPLICAS, SCALED_OBJECT, Autoscaler
 
 _DISABLED = {"selectPolicy": "Disabled"}
@@ -60,7 +60,7 @@ def pause(autoscaler: Autoscaler) -> Patch | None:
         operations = [{"op": "add", "path": "/spec/minReplicas", "value": 1},
                       {"op": "add", "path": "/spec/behavior", "value": {"scaleUp": _DISABLED, "scaleDown": _DISABLED}}]
     elif autoscaler.annotated:
-        operations = [{"op": "add", "path": _path(PAUSED), "value": "true"}]
+        operations = [{"op": "add", "path": annotation(PAUSED), "value": "true"}]
     else:
         operations = [{"op": "add", "path": "/metadata/annotations", "value": {PAUSED: "true"}}]
     return _patch(autoscaler, operations, "paused")
@@ -69,7 +69,7 @@ def pause(autoscaler: Autoscaler) -> Patch | None:
 def resume(autoscaler: Autoscaler, original: Mapping[str, Any]) -> Patch | None:
     """Give it the settings that were kept (`change.original_manifest`); None when it has them."""
     paths = ({"minReplicas": "/spec/minReplicas", "behavior": "/spec/behavior"} if autoscaler.kind == HPA
-             else {PAUSED: _path(PAUSED)})
+             else {PAUSED: annotation(PAUSED)})
     operations: list[Mapping[str, Any]] = []
     for setting, path in paths.items():
         if setting in original and autoscaler.settings.get(setting) != original[setting]:
@@ -77,10 +77,6 @@ def resume(autoscaler: Autoscaler, original: Mapping[str, Any]) -> Patch | None:
         elif setting in autoscaler.settings and setting not in original:
             operations.append({"op": "remove", "path": path})
     return _patch(autoscaler, operations, "as it was") if operations else None
-
-
-def _path(annotation: str) -> str:
-    return f"/metadata/annotations/{annotation.replace('/', '~1')}"
 
 
 def _patch(autoscaler: Autoscaler, operations: list[Mapping[str, Any]], purpose: str) -> Patch:

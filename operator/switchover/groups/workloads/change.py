@@ -15,7 +15,7 @@ from switchover.api.consumer_group_migration import ContainerChange
 from switchover.api.template_patch import parsed
 from switchover.engine.effects import Patch
 from switchover.groups.workloads.places import Item, Place, differences, found, is_there, operations, outermost, words
-from switchover.kubernetes import names
+from switchover.kubernetes import json_patch, names
 from switchover.kubernetes.members import MemberWorkload
 from switchover.kubernetes.strategic_merge import BadPatch, merged
 
@@ -141,7 +141,7 @@ def write(workload: MemberWorkload, container: str, wanted: Mapping[str, Any], p
     template = deepcopy(dict(workload.template))
     written = [each for place in _differing(workload, container, wanted)
                for each in operations(template, wanted, place, "/spec/template")]
-    return patch(workload, [unchanged(workload), *held, *written], purpose)
+    return patch(workload, [json_patch.unchanged(workload.generation), *held, *written], purpose)
 
 
 # --- what is kept, and whose it is --------------------------------------------------------------------------------------
@@ -172,37 +172,21 @@ def original_manifest(workload: MemberWorkload, uid: str, attempt: int, labels: 
 
 def claim(workload: MemberWorkload, uid: str) -> Patch:
     """Mark the workload as that migration's, if nobody has written it since it was read."""
-    path = "/metadata/annotations"
     if not workload.annotated:
-        operation = {"op": "add", "path": path, "value": {names.CLAIM: uid}}
+        operation = {"op": "add", "path": "/metadata/annotations", "value": {names.CLAIM: uid}}
     else:
-        operation = {"op": "add", "path": f"{path}/{names.CLAIM.replace('/', '~1')}", "value": uid}
+        operation = {"op": "add", "path": json_patch.annotation(names.CLAIM), "value": uid}
     same = {"op": "test", "path": "/metadata/resourceVersion", "value": workload.resource_version}
     return patch(workload, [same, operation], "claimed")
 
 
 def release(workload: MemberWorkload) -> Patch:
     """Take our claim off; fenced where somebody else's stands by now."""
-    path = f"/metadata/annotations/{names.CLAIM.replace('/', '~1')}"
+    path = json_patch.annotation(names.CLAIM)
     return patch(workload, [{"op": "test", "path": path, "value": workload.claimed_by}, {"op": "remove", "path": path}],
                  "claimed no longer")
 
 
-# --- fences -------------------------------------------------------------------------------------------------------------
-
-
-def unchanged(workload: MemberWorkload) -> Mapping[str, Any]:
-    """That nobody has changed the spec since it was read; of the same object, which `patch` makes sure of."""
-    return {"op": "test", "path": "/metadata/generation", "value": workload.generation}
-
-
-def as_read(uid: str, resource_version: str) -> tuple[Mapping[str, Any], ...]:
-    """That it is the very object that was read, and nobody has written anything of it since."""
-    return ({"op": "test", "path": "/metadata/uid", "value": uid},
-            {"op": "test", "path": "/metadata/resourceVersion", "value": resource_version})
-
-
 def patch(workload: MemberWorkload, operations: list[Mapping[str, Any]], purpose: str) -> Patch:
-    """JSON patch of the workload, if it is the very object that was read and not another by its name."""
-    same = {"op": "test", "path": "/metadata/uid", "value": workload.uid}
-    return Patch("apps/v1", workload.kind, workload.name, (same, *operations), purpose)
+    """JSON patch of the workload, if it is the very object that was read."""
+    return Patch("apps/v1", workload.kind, workload.name, (json_patch.same(workload.uid), *operations), purpose)

@@ -20,7 +20,8 @@ from typing import Any
 
 from switchover.engine.effects import Patch
 from switchover.groups.workloads import leaving
-from switchover.groups.workloads.change import Unsupported, as_read, patch, unchanged
+from switchover.groups.workloads.change import Unsupported, patch
+from switchover.kubernetes.json_patch import as_read, unchanged
 from switchover.kubernetes.members import MemberWorkload
 
 HOLD_SECONDS = 2_147_483_645
@@ -137,7 +138,7 @@ def hold_again(workload: MemberWorkload) -> Patch:
         again = _seconds()
     else:
         again = _shape(workload, surge=surplus, unavailable=int(not surplus), paused=True)
-    return patch(workload, [unchanged(workload), *again], "no pod replaced for now")
+    return patch(workload, [unchanged(workload.generation), *again], "no pod replaced for now")
 
 
 def roll(workload: MemberWorkload, moved: int, *, joined: bool, in_place: bool, worth: leaving.Worth) -> tuple[Patch, ...]:
@@ -167,7 +168,7 @@ def roll(workload: MemberWorkload, moved: int, *, joined: bool, in_place: bool, 
         return ()
     if _surge(workload):                                # and one with a surge that is not used up would add some
         return _fall(workload, moved, worth)
-    return (patch(workload, [unchanged(workload), _still_held(), _paused()], "no pod replaced for now"),)
+    return (patch(workload, [unchanged(workload.generation), _still_held(), _paused()], "no pod replaced for now"),)
 
 
 def fall(workload: MemberWorkload, moved: int) -> tuple[Patch, ...]:
@@ -217,7 +218,7 @@ def _surge(workload: MemberWorkload) -> int:
 def _reshaped(workload: MemberWorkload, surge: int, unavailable: int, purpose: str) -> tuple[Patch, ...]:
     if workload.update_strategy == _strategy(surge, unavailable) and not workload.paused:
         return ()
-    operations = [unchanged(workload), _still_held(), *_shape(workload, surge=surge, unavailable=unavailable)]
+    operations = [unchanged(workload.generation), _still_held(), *_shape(workload, surge=surge, unavailable=unavailable)]
     return (patch(workload, operations, purpose),)
 
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from switchover.engine.effects import Patch
-from switchover.groups.workloads.change import as_read
+from switchover.kubernetes.json_patch import annotation, as_read
 from switchover.kubernetes.members import COST, MemberPod, MemberWorkload
 
-_PATH = f"/metadata/annotations/{COST.replace('/', '~1')}"
+_PATH = annotation(COST)
 FIRST = "-2147483648"
 """The lowest cost that Kubernetes reads (pkg/apis/core/helper: 32 bits)."""
 

@@ -5,7 +5,7 @@ and ours can be told apart (`Manager.subresource`).
 """
 
 from switchover.engine.effects import Patch
-from switchover.groups.workloads.change import as_read
+from switchover.kubernetes.json_patch import as_read
 from switchover.kubernetes.members import MemberWorkload
 
 

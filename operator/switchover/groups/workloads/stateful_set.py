@@ -19,7 +19,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from switchover.engine.effects import Patch
-from switchover.groups.workloads.change import patch, unchanged
+from switchover.groups.workloads.change import patch
+from switchover.kubernetes.json_patch import unchanged
 from switchover.kubernetes.members import MemberWorkload
 
 STRATEGY = "/spec/updateStrategy"
@@ -42,7 +43,7 @@ def holding(workload: MemberWorkload) -> Mapping[str, Any]:
 
 def _strategy(workload: MemberWorkload, partition: int, purpose: str) -> Patch:
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}
-    return patch(workload, [unchanged(workload), {"op": "replace", "path": STRATEGY, "value": strategy}], purpose)
+    return patch(workload, [unchanged(workload.generation), {"op": "replace", "path": STRATEGY, "value": strategy}], purpose)
 
 
 def partition_of(strategy: Mapping[str, Any], replicas: int) -> int:
@@ -79,7 +80,7 @@ def comes_back(workload: MemberWorkload) -> bool:
 def lower(workload: MemberWorkload, updated: int) -> Patch:
     """Let the `updated` pods with the highest ordinals be of the template as it is now."""
     partition = workload.replicas - updated
-    return patch(workload, [unchanged(workload),
+    return patch(workload, [unchanged(workload.generation),
                             {"op": "replace", "path": f"{STRATEGY}/rollingUpdate/partition", "value": partition}],
                  f"{updated} of {workload.replicas} pods to its template")
 
@@ -99,5 +100,5 @@ def would_restart(workload: MemberWorkload, strategy: Mapping[str, Any]) -> tupl
 
 def restore_strategy(workload: MemberWorkload, original: Mapping[str, Any]) -> Patch:
     """Give the update strategy back; only while nothing `would_restart` under it."""
-    return patch(workload, [unchanged(workload), {"op": "replace", "path": STRATEGY, "value": original}],
+    return patch(workload, [unchanged(workload.generation), {"op": "replace", "path": STRATEGY, "value": original}],
                  "update strategy as it was")

@@ -6,6 +6,7 @@ from typing import Any
 
 from switchover.api.meta import API_VERSION
 from switchover.kubernetes.client.api_server import ApiServer, Conflict, Forbidden, NotFound
+from switchover.kubernetes.json_patch import as_read
 from switchover.outside.clock import Clock
 from switchover.outside.errors import Fenced
 from switchover.visible import printable
@@ -32,7 +33,7 @@ class KubernetesMigrations:
         A JSON patch, because a merge patch keeps the map keys that are no longer named. Raises Fenced otherwise.
         """
         operations = [
-            *_unchanged(uid, resource_version),
+            *as_read(uid, resource_version),
             {"op": "add", "path": "/status", "value": dict(status)},
         ]
         written = await self._patch(self._path(name, "status"), name, operations)
@@ -79,7 +80,7 @@ class KubernetesMigrations:
             return found
         wanted = [*finalizers, finalizer] if present else [item for item in finalizers if item != finalizer]
         operations = [
-            *_unchanged(metadata["uid"], metadata["resourceVersion"]),
+            *as_read(metadata["uid"], metadata["resourceVersion"]),
             {"op": "add", "path": "/metadata/finalizers", "value": wanted},
         ]
         return await self._patch(self._path(name), name, operations)
@@ -102,10 +103,3 @@ class KubernetesMigrations:
 
     def _path(self, name: str, subresource: str = "") -> str:
         return self._server.resource_path(API_VERSION, self._plural, name, subresource)
-
-
-def _unchanged(uid: str, resource_version: str) -> tuple[Mapping[str, str], ...]:
-    return (
-        {"op": "test", "path": "/metadata/uid", "value": uid},
-        {"op": "test", "path": "/metadata/resourceVersion", "value": resource_version},
-    )
