@@ -1,7 +1,6 @@
 """What `switchover lag` shows: a table with words for what does not pass, a line of progress, or JSON."""
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from switchover.cli.lag import GroupReport, Report
+from switchover.grouped import grouped
 from switchover.lag import words
 from switchover.lag.group import TopicPartition
 from switchover.lag.samples import NONE
@@ -79,10 +79,8 @@ def findings(group: GroupReport) -> Iterator[str]:
                " deleted, its topics were, or it ran out (offsets.retention.minutes)")
     else:
         yield from words.beside(assessment.group)
-    unread: dict[str, list[str]] = defaultdict(list)
-    for which, why in assessment.reading.failed.items():
-        if which in assessment.group.expected or isinstance(which, str):
-            unread[why].append(str(which))
+    unread = grouped((why, str(which)) for which, why in assessment.reading.failed.items()
+                     if which in assessment.group.expected or isinstance(which, str))
     for why, names in unread.items():
         yield f"not read, {why}: {_few(sorted(names))}"
     found = [words.missing(each) for each in assessment.evaluation.missing]

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Any, Generic
@@ -29,6 +29,7 @@ from switchover.engine.plan import Decision, Plan, decide
 from switchover.engine.policy import Policy
 from switchover.engine.reconcile import Connect
 from switchover.engine.status import findings_of
+from switchover.grouped import grouped
 from switchover.groups import preview as group_preview
 from switchover.groups.kind import ConsumerGroupMigrations
 from switchover.groups.picture import Picture as GroupPicture
@@ -168,12 +169,9 @@ def words(look: Look[Any]) -> Iterator[str]:
     yield from _next(look)
 
 
-def _alike(look: Look[Any]) -> Iterator[tuple[Verdict, Sequence[str]]]:
+def _alike(look: Look[Any]) -> Iterable[tuple[Verdict, Sequence[str]]]:
     """Every verdict with the gates that gave it: what many could not see is said once."""
-    found: dict[Verdict, list[str]] = {}
-    for name, judgement in look.begun.judged.items():
-        found.setdefault(replace(judgement.verdict, findings=()), []).append(name)
-    yield from found.items()
+    return grouped((replace(each.verdict, findings=()), name) for name, each in look.begun.judged.items()).items()
 
 
 def _subject(told: Verdict | Finding) -> str:

@@ -15,6 +15,7 @@ from switchover.api.status import NEVER_LOOKED_AT
 from switchover.cli.steps import Resource, step_record, steps_of
 from switchover.cli.terminal import clean
 from switchover.engine.gate import several
+from switchover.grouped import grouped
 from switchover.reasons.walk import MUST_HOLD
 
 _STYLES = {"Pass": "green", "Wait": "yellow", "Fail": "bold red", "Unknown": "magenta"}
@@ -99,11 +100,8 @@ def is_current(resource: Resource) -> bool:
 
 def together(waiting: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     """Entries of status.waitingFor, with those as one that say the same: what many gates could not see is said once."""
-    found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    for item in waiting:
-        key = tuple(str(item.get(each, "")) for each in ("verdict", "reason", "subject", "message", "unblocks"))
-        found.setdefault(key, []).append(item)
-    for same in found.values():
+    said = ("verdict", "reason", "subject", "message", "unblocks")
+    for same in grouped((tuple(str(item.get(each, "")) for each in said), item) for item in waiting).values():
         yield {**same[0], "gate": several(each["gate"] for each in same)}
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from switchover import documents
 from switchover.coordination.mode import Mode
+from switchover.grouped import grouped
 from switchover.partition import TopicPartition
 
 
@@ -30,12 +31,9 @@ class Acknowledgement:
 
     def encoded(self) -> bytes:
         """The node's data."""
-        owned: dict[str, list[int]] = {}
-        for topic, number in sorted(self.owned):
-            owned.setdefault(topic, []).append(number)
         return json.dumps(
             {"version": 1, "mode": self.mode, "modeVersion": self.mode_version, "generation": self.generation,
-             "owned": owned, "waits": self.waits}, separators=(",", ":")).encode()
+             "owned": grouped(sorted(self.owned)), "waits": self.waits}, separators=(",", ":")).encode()
 
 
 def decoded(data: bytes | None) -> Acknowledgement | None:

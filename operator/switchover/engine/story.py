@@ -13,6 +13,7 @@ from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Judgement
 from switchover.engine.plan import Decision
 from switchover.engine.position import Position
+from switchover.grouped import grouped
 
 LONGEST, MOST = 1000, 50
 """Characters of one line, and lines of one pass."""
@@ -71,13 +72,10 @@ def _added(before: Page, page: Page, judged: Mapping[str, Judgement]) -> Iterato
 
 def _shut(new: Iterable[Judgement]) -> Iterator[str]:
     """Gates that found the same are named together."""
-    gates: dict[tuple[str, str, str], list[str]] = {}
-    for item in new:
-        verdict = item.verdict
-        found = _WORDS[verdict.outcome], verdict.reason, " ".join(verdict.message.split())
-        gates.setdefault(found, []).append(item.gate)
-    for (word, reason, message), names in gates.items():
-        yield f"{word}: {', '.join(names)}: {reason}, {message}"
+    gates = grouped(((item.verdict.outcome, item.verdict.reason, " ".join(item.verdict.message.split())), item.gate)
+                    for item in new)
+    for (outcome, reason, message), names in gates.items():
+        yield f"{_WORDS[outcome]}: {', '.join(names)}: {reason}, {message}"
 
 
 def _key(item: Judgement) -> tuple[object, ...]:

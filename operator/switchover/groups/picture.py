@@ -20,6 +20,7 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep a
 from switchover.coordination.world import World
 from switchover.engine.policy import NOTHING_MORE, Policy
 from switchover.engine.position import Position
+from switchover.grouped import grouped
 from switchover.groups.coordination.members import Consumer, Members, consumers
 from switchover.groups.facts import GroupSample, StoreSample
 from switchover.groups.workloads.change import Unsupported, Wanted, changed, differing
@@ -209,10 +210,8 @@ class Picture:
 
     @cached_property
     def _members_by_host(self) -> Mapping[str, Sequence[Member]]:
-        found: dict[str, list[Member]] = {}
-        for member in self.facts.group.value.members if isinstance(self.facts.group, Known) else ():
-            found.setdefault(member.host, []).append(member)
-        return found
+        members = self.facts.group.value.members if isinstance(self.facts.group, Known) else ()
+        return grouped((member.host, member) for member in members)
 
     @cached_property
     def _pods_by_host(self) -> Counter[str]:

@@ -1,12 +1,13 @@
 """The cluster as ZooKeeper and its brokers see it: who belongs to it, what is under way, and whether it is healthy."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from switchover.cluster.needs import Need
 from switchover.cluster.own_addresses import at_their_pods
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import broker_workloads, kubernetes, pods, topics, zookeeper
 from switchover.engine.gate import Gate, Unseen, Verdict, check, fail, info, passed, several, unknown, wait, warn
+from switchover.grouped import grouped
 from switchover.kafka.node import BrokerView
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.brokers import OUT_OF_SYNC, UNKNOWN_BROKER
@@ -103,9 +104,7 @@ def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
         yield fail(TOPIC_WITHOUT_ID, f"{len(nameless)} topics have no topic_id in ZooKeeper: the migration would stall",
                    subject=several(nameless),
                    unblocks="let the ZooKeeper controller move once (restart its broker): it writes ids")
-    named: dict[str, list[str]] = {}
-    for name, topic in sorted(found.topics.items()):
-        named.setdefault(topic.topic_id or "", []).append(name)
+    named = grouped((topic.topic_id or "", name) for name, topic in sorted(found.topics.items()))
     for topic_id, alike in sorted(named.items()):
         if topic_id and len(alike) > 1:
             yield fail(TOPICS_SHARE_AN_ID, f"topics {several(alike)} have the same topic_id in ZooKeeper: brokers on KRaft"
@@ -165,7 +164,8 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
     if unheard:
         yield unknown(NOT_OBSERVED, f"min.insync.replicas is not known yet of {several(sorted(unheard))}",
                       subject=several(sorted(unheard)))
-    for (replicas, needed), alike in sorted(_by_value(cannot_spare).items()):
+    by_value = grouped((value, name) for name, value in sorted(cannot_spare.items()))
+    for (replicas, needed), alike in sorted(by_value.items()):
         told = f"{replicas} replicas and {needed} needed in sync: it stands still whenever one of its brokers restarts"
         if known := [topic for topic in alike if topic in accepted]:
             yield warn("TopicStandsStill", f"topic {several(known, 20)} has {told}; spec.gates.acceptedTopics accepts that",
@@ -174,13 +174,6 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
             yield fail(TOPIC_CANNOT_SPARE_A_BROKER, f"topic {several(refused, 20)} has {told}", subject=several(refused),
                        observed=f"{replicas} replicas", threshold=f"more than {needed}",
                        unblocks="add replicas, lower min.insync.replicas, or name it in spec.gates.acceptedTopics")
-
-
-def _by_value(found: Mapping[str, tuple[int, int]]) -> Mapping[tuple[int, int], list[str]]:
-    groups: dict[tuple[int, int], list[str]] = {}
-    for name, value in sorted(found.items()):
-        groups.setdefault(value, []).append(name)
-    return groups
 
 
 def _stable(picture: Picture) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Unseen, Verdict, check, fail, several, unknown, warn
+from switchover.grouped import grouped
 from switchover.outside.observed import Known, Observed
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.coordination import ZOOKEEPER_RIGHT_MISSING
@@ -35,10 +36,8 @@ def find_refusals(picture: Picture) -> Iterator[Verdict]:
     }
     if not any(isinstance(reading, Known) for reading in readings.values()):
         raise Unseen(unknown(NOT_OBSERVED, "nothing could be read yet"))
-    refused: dict[str, list[str]] = {}
-    for subject, reading in readings.items():
-        if not isinstance(reading, Known) and reading.refused:
-            refused.setdefault(reading.why, []).append(subject)
+    refused = grouped((reading.why, subject) for subject, reading in readings.items()
+                      if not isinstance(reading, Known) and reading.refused)
     for why, subjects in refused.items():
         yield fail(READING_REFUSED, why, subject=several(subjects), unblocks="give what the message asks for")
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from switchover.cluster.rehearsal.course import Process, Reached
+from switchover.grouped import grouped
 from switchover.metadata.node_json import document
 from switchover.metadata.tree import UNSTARTABLE
 from switchover.zookeeper.tree import Tree, is_metadata
@@ -44,11 +45,8 @@ def without(tree: Tree, paths: Iterable[str]) -> Tree:
 
 def units(tree: Tree) -> list[tuple[str, ...]]:
     """What can be left out and in together: a topic with its settings, every other node of metadata alone."""
-    found: dict[str, list[str]] = {}
-    for path in sorted(tree.nodes):
-        topic = _OF_A_TOPIC.fullmatch(path)
-        if topic or is_metadata(path):
-            found.setdefault(f"topic {topic[1]}" if topic else path, []).append(path)
+    topics = ((path, _OF_A_TOPIC.fullmatch(path)) for path in sorted(tree.nodes))
+    found = grouped((f"topic {topic[1]}" if topic else path, path) for path, topic in topics if topic or is_metadata(path))
     return [tuple(paths) for paths in found.values()]
 
 

@@ -1,6 +1,5 @@
 """Which partitions are to be a member's: by the old consumer's arithmetic, or by Kafka's assignment."""
 
-from collections import defaultdict
 from collections.abc import Mapping
 
 from switchover.consumer.member.holdings import Holding
@@ -10,6 +9,7 @@ from switchover.consumer.messages import Partitions
 from switchover.coordination.assignment import Ambiguous, thread_id
 from switchover.coordination.registration import Malformed
 from switchover.coordination.world import World
+from switchover.grouped import grouped
 from switchover.partition import TopicPartition
 
 
@@ -52,9 +52,7 @@ class Share:
     def _deal(self, world: World, assigned: Partitions) -> Mapping[TopicPartition, str]:
         own = world.registrations[self._rules.consumer_id].streams(
             {each.topic for each in assigned}, exclude_internal=self._rules.exclude_internal)
-        by_topic: dict[str, list[TopicPartition]] = defaultdict(list)
-        for partition in sorted(assigned):
-            by_topic[partition.topic].append(partition)
+        by_topic = grouped((partition.topic, partition) for partition in sorted(assigned))
         return {
             partition: thread_id(self._rules.consumer_id, index % max(own.get(topic, 1), 1))
             for topic, partitions in by_topic.items() for index, partition in enumerate(partitions)

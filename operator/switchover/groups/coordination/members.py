@@ -16,6 +16,7 @@ from switchover.coordination.assignment import Ambiguous, Strategy, Text
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Malformed
 from switchover.coordination.world import World
+from switchover.grouped import grouped
 from switchover.kafka.group import LEFT, Group, Member
 from switchover.partition import TopicPartition
 
@@ -71,10 +72,8 @@ class Members:
     @cached_property
     def by_pod(self) -> Mapping[str, Sequence[str]]:
         """The consumer ids that ZooKeeper knows, by the pod that they name."""
-        found: dict[str, list[str]] = {}
-        for consumer_id in sorted({*self.world.registrations, *self.world.malformed, *self.enabled}):
-            found.setdefault(pod_of(self.kafka.name, consumer_id), []).append(consumer_id)
-        return found
+        return grouped((pod_of(self.kafka.name, consumer_id), consumer_id)
+                       for consumer_id in sorted({*self.world.registrations, *self.world.malformed, *self.enabled}))
 
     def is_registered(self, pod: str, consumer: Consumer) -> bool:
         """Whether a consumer of this kind, which ZooKeeper knows, runs in the pod."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from switchover.engine.gate import Unseen, Verdict, check, fail, unknown
 from switchover.engine.policy import find_unchecked
+from switchover.grouped import grouped
 from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
 from switchover.outside.observed import Known, Observed
@@ -24,10 +25,8 @@ def find_refusals(picture: Picture) -> Iterator[Verdict]:
     }
     if not any(isinstance(reading, Known) for reading in readings.values()):
         raise Unseen(unknown(NOT_OBSERVED, "nothing could be read yet"))
-    refused: dict[str, list[str]] = {}
-    for subject, reading in readings.items():
-        if not isinstance(reading, Known) and reading.refused and not reading.malformed:
-            refused.setdefault(reading.why, []).append(subject)
+    refused = grouped((reading.why, subject) for subject, reading in readings.items()
+                      if not isinstance(reading, Known) and reading.refused and not reading.malformed)
     for why, subjects in refused.items():
         yield fail(READING_REFUSED, why, subject=", ".join(subjects[:5]), unblocks="give what the message asks for")
 

@@ -19,6 +19,7 @@ from kio.schema.offset_fetch.v8.request import OffsetFetchRequestGroup
 from kio.schema.types import BrokerId, GroupId, TopicName
 from kio.static.primitive import i8, i32, i64
 
+from switchover.grouped import grouped
 from switchover.kafka.client.brokers import Brokers, batches
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.coordinator import find_coordinators
@@ -255,9 +256,7 @@ async def _offsets(leader: Connection, partitions: Sequence[TopicPartition], iso
     """ListOffsets: an offset of each, or why there is none."""
     if not partitions:
         return {}
-    topics: dict[str, list[int]] = defaultdict(list)
-    for each in partitions:
-        topics[each.topic].append(each.partition)
+    topics = grouped(partitions)
     answer = await leader.ask(ListOffsetsRequest(
         replica_id=BrokerId(-1),
         isolation_level=isolation,

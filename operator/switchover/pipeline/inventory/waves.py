@@ -1,9 +1,10 @@
 """Which groups are migrated together: those that share topics, packed into waves under caps."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from switchover.grouped import grouped
 from switchover.pipeline.inventory.group import Group
 
 TRIED = 20
@@ -44,10 +45,7 @@ def components(topics: Mapping[str, Iterable[str]], cut: Set[str] = frozenset())
         for topic in topics[group]:
             if topic not in cut:
                 parent[root(group)] = root(first.setdefault(topic, group))
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for group in sorted(topics):
-        found[root(group)].append(group)
-    return sorted(tuple(each) for each in found.values())
+    return sorted(tuple(each) for each in grouped((root(group), group) for group in sorted(topics)).values())
 
 
 def glue(topics: Mapping[str, Iterable[str]], cut: Set[str] = frozenset()) -> Glue | None:
