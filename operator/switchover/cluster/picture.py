@@ -18,7 +18,7 @@ from switchover.engine.plan import Plan
 from switchover.engine.policy import NOTHING_MORE, Policy
 from switchover.engine.position import Position
 from switchover.kafka.node import NOT_LISTENING, BrokerView, NodeAnswer
-from switchover.kubernetes.workloads import Workload
+from switchover.kubernetes.workloads import Pod, Workload
 from switchover.outside.addresses import Address
 from switchover.outside.credentials import Unusable
 from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
@@ -306,9 +306,9 @@ class Picture:
         silent = next((answer for answer in answers if not isinstance(answer, Known)), None)
         return silent if silent is not None else Known("", ids.at)
 
-    def views_of_others(self, broker_id: int) -> Mapping[int, Observed[BrokerView]]:
-        """The Metadata of every broker but this one: a restarted broker is no witness for itself."""
-        return {other: view for other, view in self.facts.views.items() if other != broker_id}
+    def view(self, broker_id: int) -> Observed[BrokerView]:
+        """What Metadata of this broker tells."""
+        return self.facts.views.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
 
     def workload_of(self, pod: str) -> Workload | None:
         """The StatefulSet that a pod of the plan belongs to, None when it was not observed."""
@@ -318,6 +318,11 @@ class Picture:
         if pod in self.controllers:
             return state.controllers
         return state.brokers.get(pod.rpartition("-")[0])
+
+    def pod_of(self, name: str) -> Pod | None:
+        """The pod of a node, None when it was not observed."""
+        workload = self.workload_of(name)
+        return workload.pods.get(name) if workload is not None else None
 
 
 def is_older(answer: NodeAnswer) -> bool:

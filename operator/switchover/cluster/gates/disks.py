@@ -18,8 +18,7 @@ def _reports(picture: Picture) -> dict[str, DiskReport] | Verdict:
         return unknown(NOT_OBSERVED, picture.facts.kubernetes.why, subject="Kubernetes")
     found: dict[str, DiskReport] = {}
     for name, broker_id in sorted(picture.brokers.items()):
-        workload = picture.workload_of(name)
-        pod = workload.pods.get(name) if workload is not None else None
+        pod = picture.pod_of(name)
         if pod is not None and pod.disks is not None and pod.disks.directories > 0:
             found[name] = pod.disks
             continue

@@ -135,8 +135,7 @@ def check_zookeeper_stopped(picture: Picture) -> Verdict:
 def _not_back(picture: Picture) -> Verdict | None:
     """A broker that is down; with one of them ZooKeeper is not asked away."""
     for name, node_id in sorted(picture.brokers.items()):
-        workload, answers = picture.workload_of(name), isinstance(picture.facts.answers.get(node_id), Known)
-        pod = workload.pods.get(name) if workload is not None else None
+        pod, answers = picture.pod_of(name), isinstance(picture.facts.answers.get(node_id), Known)
         if pod is None or not pod.ready or not answers:
             why = pod.trouble if pod is not None and pod.trouble else f"{name} is not Ready, or does not answer"
             return wait(BROKER_SILENT, why, subject=name, unblocks="the broker is back")
@@ -148,8 +147,8 @@ def check_back_without_zookeeper(picture: Picture) -> Verdict:
     if not isinstance(picture.facts.kubernetes, Known):
         return unknown(NOT_OBSERVED, picture.facts.kubernetes.why)
     for name in picture.batch:
-        record, workload = picture.position.nodes[name], picture.workload_of(name)
-        pod, mode = workload.pods.get(name) if workload is not None else None, picture.mode(record.node_id)
+        record, pod = picture.position.nodes[name], picture.pod_of(name)
+        mode = picture.mode(record.node_id)
         if pod is not None and (pod.uid == record.evicting or (pod.ready and isinstance(mode, Known))):
             continue
         trouble = f": {pod.trouble}" if pod is not None and pod.trouble else ""

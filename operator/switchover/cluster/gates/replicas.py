@@ -6,7 +6,7 @@ from switchover.cluster.gates.read import samples
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.kafka.node import BrokerView, Partition
-from switchover.outside.observed import Known, Unknown
+from switchover.outside.observed import Known
 from switchover.reasons.brokers import BROKER_DEAF, BROKER_FENCED, NO_WITNESS, OUT_OF_SYNC, WOULD_LOSE_IN_SYNC_REPLICAS
 from switchover.reasons.rollback import BROKER_SILENT
 from switchover.reasons.walk import NOT_OBSERVED
@@ -18,7 +18,7 @@ def _others_views(picture: Picture, nodes: Iterable[str]) -> list[tuple[int, Bro
     views: list[tuple[int, BrokerView]] = []
     unreachable: list[str] = []
     for broker_id in sorted(set(picture.brokers.values()) - moved):
-        view = picture.facts.views.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        view = picture.view(broker_id)
         if isinstance(view, Known):
             views.append((broker_id, view.value))
         else:
@@ -86,8 +86,7 @@ DEAF_SECONDS = 60.0
 def _up_for(picture: Picture, broker_id: int) -> float:
     """Seconds since the broker's pod has started; 0 while that is not known."""
     name = next((name for name, known in picture.brokers.items() if known == broker_id), "")
-    workload = picture.workload_of(name) if name else None
-    pod = workload.pods.get(name) if workload is not None else None
+    pod = picture.pod_of(name)
     return picture.now - pod.started_at if pod is not None and pod.started_at is not None else 0.0
 
 
@@ -95,7 +94,7 @@ def check_brokers_see_each_other(picture: Picture) -> Verdict:
     """Every broker lists every broker as alive: in KRaft this is the view of who is unfenced."""
     expected = set(picture.brokers.values())
     for broker_id in sorted(expected):
-        view = picture.facts.views.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        view = picture.view(broker_id)
         if not isinstance(view, Known) and view.untold and (up := _up_for(picture, broker_id)) > DEAF_SECONDS:
             return wait(BROKER_DEAF, f"broker {broker_id} answers, and nobody has told it of any broker: no controller"
                         " reaches it at its listener between brokers", subject=f"broker {broker_id}", observed=f"{up:.0f} s",

@@ -139,7 +139,7 @@ def check_zookeeper_rules(picture: Picture) -> Verdict:
                     observed=f"node {state.controller.node_id}", threshold="a broker, ephemeral",
                     unblocks="the controllers are stopped and the node is deleted")
     for name, node_id in sorted(picture.brokers.items()):
-        view = picture.facts.views.get(node_id, Unknown(f"broker {node_id} was not asked"))
+        view = picture.view(node_id)
         if isinstance(view, Known):
             if view.value.controller_id != state.controller.node_id:
                 return wait(CONTROLLER_NOT_KNOWN, f"broker {node_id} does not know the ZooKeeper controller yet",

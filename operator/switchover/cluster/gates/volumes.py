@@ -45,7 +45,7 @@ def volumes_on_record(picture: Picture) -> tuple[Mapping[str, tuple[str, ...]], 
     replaced = _replaced(picture)
     kept, caught_up = dict(picture.volumes), []
     for name in picture.position.nodes:
-        pod = _pod(picture, name)
+        pod = picture.pod_of(name)
         if pod is None:
             continue
         if name not in replaced:
@@ -61,14 +61,9 @@ def _replaced(picture: Picture) -> dict[str, tuple[tuple[str, ...], tuple[str, .
     """Node -> the claims on record and those that its pod has, where these are others."""
     if picture.position.step in SETTLING:
         return {}
-    pods = {name: _pod(picture, name) for name in picture.position.nodes}
+    pods = {name: picture.pod_of(name) for name in picture.position.nodes}
     return {name: (before, pod.volumes) for name, pod in pods.items()
             if pod is not None and (before := picture.volumes.get(name)) and pod.volumes != before}
-
-
-def _pod(picture: Picture, name: str) -> Pod | None:
-    workload = picture.workload_of(name)
-    return workload.pods.get(name) if workload is not None else None
 
 
 def _controllers_among(picture: Picture, replaced: Mapping[str, object]) -> list[str]:

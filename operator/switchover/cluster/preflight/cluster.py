@@ -9,7 +9,7 @@ from switchover.cluster.preflight.reading import broker_workloads, kubernetes, p
 from switchover.engine.gate import Gate, Unseen, Verdict, check, fail, info, passed, several, unknown, wait, warn
 from switchover.grouped import grouped
 from switchover.kafka.node import BrokerView
-from switchover.outside.observed import Known, Unknown
+from switchover.outside.observed import Known
 from switchover.reasons.brokers import OUT_OF_SYNC, UNKNOWN_BROKER
 from switchover.reasons.preflight_cluster import (
     ADDRESSES_CHANGE,
@@ -143,7 +143,7 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
     cannot_spare: dict[str, tuple[int, int]] = {}
     unheard: set[str] = set()
     for broker_id in brokers:
-        view = picture.facts.views.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        view = picture.view(broker_id)
         if not isinstance(view, Known):
             yield unknown(BROKER_SILENT, view.why, subject=f"broker {broker_id}")
             continue
