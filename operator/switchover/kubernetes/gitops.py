@@ -101,3 +101,8 @@ def last_writer(workload: Kept, parts: Iterable[str]) -> Manager | None:
     wanted = frozenset(parts)
     others = [manager for manager in workload.managers if wanted & manager.parts and manager.name != names.MANAGER]
     return max(others, key=lambda manager: manager.at, default=None)
+
+
+def called(writer: Manager | None) -> str:
+    """The writer as a sentence names it."""
+    return "somebody" if writer is None else f"{writer.name} ({writer.operation.lower()})"

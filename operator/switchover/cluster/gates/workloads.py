@@ -86,9 +86,7 @@ def _reverted(picture: Picture, workload: Workload, changed: Sequence[str]) -> V
     container = brokers.value.container if isinstance(brokers, Known) else ""
     parts = [f"image of {container}" if part == "image" else part for part in changed]
     writer, tool = gitops.last_writer(workload, parts), gitops.tool_of(workload, picture.namespace)
-    who = "somebody" if writer is None else f"{writer.name} ({writer.operation.lower()})"
-    if tool is not None:
-        who += f" for {tool}"
+    who = gitops.called(writer) + (f" for {tool}" if tool is not None else "")
     meaning = "a pod that starts now would start without the edits of its mode, so no pod is evicted"
     if "strategy" in changed:
         meaning = "Kubernetes itself may restart its pods now, one after the other, ungated"

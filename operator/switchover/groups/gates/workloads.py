@@ -100,8 +100,7 @@ def _reset(picture: Picture, source: MemberWorkload) -> Verdict:
 def _written_by(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]) -> tuple[str, str]:
     """Who but us wrote one of these parts last, and what stops them."""
     writer, tool = gitops.last_writer(source, parts), gitops.tool_of(source, picture.namespace)
-    return ("somebody" if writer is None else f"{writer.name} ({writer.operation.lower()})",
-            tool.suspend if tool is not None else "stop whatever applies another manifest")
+    return gitops.called(writer), tool.suspend if tool is not None else "stop whatever applies another manifest"
 
 
 def _not_as_many(picture: Picture, scaled: MemberWorkload, wanted: int) -> Verdict:
