@@ -4,17 +4,16 @@ from switchover.coordination.mode import Mode
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.groups.coordination.members import Consumer, Members, pod_of
 from switchover.groups.coordination.read import members_of
-from switchover.groups.gates.convergence import UNOWNED_SECONDS
+from switchover.groups.gates.convergence import UNOWNED_SECONDS, not_stable
 from switchover.groups.gates.progress import progressed
 from switchover.groups.gates.read import fleet_of, offsets_of, samples
 from switchover.groups.picture import Picture
-from switchover.kafka.group import Group, GroupState
+from switchover.kafka.group import GroupState
 from switchover.kubernetes.members import MemberPod
 from switchover.outside.observed import Known
 from switchover.partition import TopicPartition
 from switchover.reasons.coordination import MALFORMED_REGISTRATION, MODES_DIFFER, OWNERS_UNSETTLED
 from switchover.reasons.members import (
-    GROUP_NOT_STABLE,
     MEMBER_BEHIND,
     NOTHING_SUBSCRIBED,
     OWNED_TWICE,
@@ -50,7 +49,7 @@ def _by_zookeeper(picture: Picture, members: Members) -> Verdict:
 def _by_kafka(picture: Picture, members: Members) -> Verdict:
     group = members.kafka
     if group.state is not GroupState.STABLE:
-        return _unstable(group)
+        return not_stable(group)
     assigned = {member.client_id: member.assigned for member in group.members}
     for consumer_id, told in sorted(members.world.acknowledgements.items()):
         owned = None if told is None else told.owned
@@ -58,11 +57,6 @@ def _by_kafka(picture: Picture, members: Members) -> Verdict:
             return wait(MEMBER_BEHIND, f"{consumer_id} does not hold what Kafka assigns it yet", subject=consumer_id,
                         observed=len(owned or ()), threshold=len(assigned.get(consumer_id, ())), unblocks="it follows")
     return passed(f"group {group.name} is stable, and its migration-enabled members hold what they are assigned")
-
-
-def _unstable(group: Group) -> Verdict:
-    return wait(GROUP_NOT_STABLE, f"group {group.name} is {group.state}", subject=group.name, observed=group.state,
-                threshold=GroupState.STABLE, unblocks="its members follow the new assignment")
 
 
 def check_covered(picture: Picture) -> Verdict:
@@ -81,7 +75,7 @@ def check_covered(picture: Picture) -> Verdict:
                     f" {orphans[0]} first",
                     subject=str(orphans[0]), observed=len(orphans), threshold=0, unblocks="the members settle")
     if not wanted and members.kafka_consumers and members.kafka.state is not GroupState.STABLE:
-        return _unstable(members.kafka)                 # it tells no member's topics meanwhile
+        return not_stable(members.kafka)               # it tells no member's topics meanwhile
     if not wanted:
         return wait(NOTHING_SUBSCRIBED, f"group {picture.spec.group} subscribes to no topic that exists",
                     subject=picture.spec.group, unblocks="its topics exist")

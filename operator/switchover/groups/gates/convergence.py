@@ -27,6 +27,12 @@ CHURN = 3
 """So many new epochs within that time, while no pod is replaced, are members that disagree and rebalance for ever."""
 
 
+def not_stable(group: Group) -> Verdict:
+    """The group rebalances, or has no members."""
+    return wait(GROUP_NOT_STABLE, f"group {group.name} is {group.state}", subject=group.name, observed=group.state,
+                threshold=GroupState.STABLE, unblocks="its members follow the new assignment")
+
+
 def check_converged(picture: Picture) -> Verdict:
     """Stable, which of a mixed group means every member, old and new, at the group's epoch
     (docs/facts/groups.md#states-and-epochs)."""
@@ -34,8 +40,7 @@ def check_converged(picture: Picture) -> Verdict:
     if isinstance(group, Verdict):
         return group
     if group.state is not GroupState.STABLE:
-        return wait(GROUP_NOT_STABLE, f"group {group.name} is {group.state}", subject=group.name, observed=group.state,
-                    threshold=GroupState.STABLE, unblocks="its members follow the new assignment")
+        return not_stable(group)
     for member in group.members:
         if group.type is GroupType.CONSUMER and member.epoch not in (group.epoch, LEFT):
             return wait(MEMBER_BEHIND, f"{member.client_id} at {member.host} is at another epoch than its group",
