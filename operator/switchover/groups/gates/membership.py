@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from switchover.engine.gate import Gate, Verdict, fail, passed, wait
+from switchover.engine.gate import NAMED, Gate, Verdict, fail, passed, several, wait
 from switchover.groups.gates.read import fleet_of, group_of, samples
 from switchover.groups.picture import ORIGINAL, Picture
 from switchover.groups.refusals import why_refused
@@ -73,8 +73,6 @@ def judge_strangers(group: str, strangers: Sequence[str]) -> Verdict:
     """What members of a group that run in no pod of ours mean."""
     if not strangers:
         return passed("every member runs in a pod of the managed workloads")
-    named = ", ".join(strangers[:5])
-    more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
     cure = ("if their pods have just gone, their sessions end; else add their workload to spec.workloads before the"
             " migration, or stop them")
     if hidden := [stranger for stranger in strangers if _is_behind_a_sidecar(stranger)]:
@@ -82,9 +80,9 @@ def judge_strangers(group: str, strangers: Sequence[str]) -> Verdict:
         marks = ", ".join(f"{mesh}: {mark}" for mesh, mark in MESHES.items())
         cure = (f"{host} is a sidecar in the broker's own pod, which hides who is behind it: annotate the brokers' pods so"
                 f" that their mesh leaves the ports of the listeners alone ({marks})")
-    return wait(FOREIGN_MEMBERS, f"members of group {group} run in no pod of spec.workloads: {named}{more}; a"
-                " migration cannot end while they stay as they are", subject=named, observed=len(strangers), threshold=0,
-                unblocks=cure)
+    return wait(FOREIGN_MEMBERS, f"members of group {group} run in no pod of spec.workloads: {several(strangers)}; a"
+                " migration cannot end while they stay as they are", subject=", ".join(strangers[:NAMED]),
+                observed=len(strangers), threshold=0, unblocks=cure)
 
 
 def check_new_pods_join(picture: Picture) -> Verdict:
