@@ -65,7 +65,7 @@ def written(at: Position, before: KafkaMigrationStatus | None = None) -> KafkaMi
 
 
 def read(status: KafkaMigrationStatus, now: float) -> Position:
-    return position_of(status, records_of(status), "Preflight", now)
+    return position_of(status, records_of(status), now)
 
 
 @settings(deadline=None)

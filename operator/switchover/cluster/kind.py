@@ -15,7 +15,7 @@ from switchover.cluster.plan import PLAN
 from switchover.cluster.status import cluster_id, next_status, telling
 from switchover.engine.figures import Figure
 from switchover.engine.gate import Verdict
-from switchover.engine.intent import PREFLIGHT, intent_of
+from switchover.engine.intent import intent_of
 from switchover.engine.pace import Spent
 from switchover.engine.plan import Decision, Intent, Plan
 from switchover.engine.policy import Policy
@@ -37,7 +37,7 @@ class KafkaMigrations:
 
     def picture(self, migration: KafkaMigration, namespace: str, now: float) -> Picture:
         status = migration.status
-        position = position_of(status, on_record.records_of(status), PREFLIGHT, now)
+        position = position_of(status, on_record.records_of(status), now)
         return Picture(
             migration.metadata.name, namespace, migration.metadata.uid, migration.spec, position, Facts(), now, PLAN,
             status.high_watermark, entered_of(status.steps), on_record.paces_of(status), on_record.volumes_of(status),

@@ -24,7 +24,7 @@ def intent_of(migration: Migration, steps: Sequence[str]) -> Intent:
         direction = status.progress.direction            # whichever way it was going
     else:
         direction = Direction.BACKWARD if undo_known or status.rollback.failure else Direction.FORWARD
-    plan = plan_to_approve(migration, position_of(status, {}, PREFLIGHT, 0.0), steps)
+    plan = plan_to_approve(migration, position_of(status, {}, 0.0), steps)
     approved = {item.name for item in spec.approvals if plan and item.plan_hash == plan}
     return Intent(
         direction=direction,

@@ -75,9 +75,7 @@ class Position:
 
     def batch_done(self) -> "Position":
         """The batch's nodes have settled in their mode."""
-        assert self.batch is not None
-        settled = {name: replace(self.nodes[name], settled=True) for name in self.batch.nodes}
-        return replace(self, batch=None, batches_done=self.batches_done + 1, nodes={**self.nodes, **settled})
+        return replace(self.batch_void(), batches_done=self.batches_done + 1)
 
     def batch_void(self) -> "Position":
         """A batch of restarts is off: its nodes have settled in their mode as before, and count as not restarted."""

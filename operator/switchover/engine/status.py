@@ -43,11 +43,11 @@ def _seconds(time: datetime | None) -> float | None:
     return None if time is None else time.timestamp()
 
 
-def position_of(status: MigrationStatus, nodes: Mapping[str, NodeRecord], first_step: str, now: float) -> Position:
-    """The position on record; the start of the plan where nothing is recorded yet."""
+def position_of(status: MigrationStatus, nodes: Mapping[str, NodeRecord], now: float) -> Position:
+    """The position on record; the start of every plan where nothing is recorded yet."""
     progress = status.progress
     if not progress.step:
-        return Position(attempt=status.attempt, step=first_step, entered=now)
+        return Position(attempt=status.attempt, step=PREFLIGHT, entered=now)
     batch = None
     if progress.batch_nodes:
         batch = Batch(progress.batch, progress.batch_nodes, _seconds(progress.batch_start_time) or now,

@@ -8,7 +8,7 @@ from typing import Any
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.engine.figures import Figure
 from switchover.engine.gate import Verdict
-from switchover.engine.intent import PREFLIGHT, intent_of
+from switchover.engine.intent import intent_of
 from switchover.engine.pace import Spent, waits_for_a_person
 from switchover.engine.plan import Decision, Intent, Plan
 from switchover.engine.policy import Policy
@@ -35,7 +35,7 @@ class ConsumerGroupMigrations:
 
     def picture(self, migration: ConsumerGroupMigration, namespace: str, now: float) -> Picture:
         status = migration.status
-        position = position_of(status, records_of(status), PREFLIGHT, now)
+        position = position_of(status, records_of(status), now)
         return Picture(migration.metadata.name, namespace, migration.metadata.uid, migration.spec, position, Facts(), now,
                        entered_of(status.steps), policy=self._policy)
 
