@@ -11,8 +11,9 @@ from switchover.api.status import Phase
 from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.steps import step_record
 from switchover.cli.tree import clock, together, wait_words
+from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.foreign_record import without_foreign_record
-from switchover.engine.intent import ABANDON, PREFLIGHT
+from switchover.engine.intent import ABANDON
 from switchover.kubernetes.json_patch import as_read
 from switchover.outside.errors import Refused
 from switchover.visible import counted

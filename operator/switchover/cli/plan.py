@@ -21,9 +21,9 @@ from switchover.cluster.estimate import direction_seconds, rollback_seconds
 from switchover.cluster.kind import KafkaMigrations
 from switchover.cluster.picture import Picture
 from switchover.cluster.preview import changes, lines, preview
+from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.gate import Verdict
-from switchover.engine.intent import PREFLIGHT
 from switchover.engine.kind import Kind, M, P
 from switchover.engine.plan import Decision, Plan, decide
 from switchover.engine.policy import Policy

@@ -22,9 +22,8 @@ from switchover.cluster.preview import preview
 from switchover.cluster.rehearsal.replica_job import measured as rehearsed
 from switchover.engine import record
 from switchover.engine import status as fold
-from switchover.engine.approvals import accepted, begins, on_whose_word, plan_to_approve
+from switchover.engine.approvals import PREFLIGHT, accepted, begins, on_whose_word, plan_to_approve
 from switchover.engine.gate import several
-from switchover.engine.intent import PREFLIGHT
 from switchover.engine.pace import Spent, with_batch
 from switchover.engine.plan import Decision
 from switchover.engine.position import Position

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from switchover.api.meta import DesiredState, OnFailure
 from switchover.api.status import Direction
-from switchover.engine.approvals import PREFLIGHT as PREFLIGHT
-from switchover.engine.approvals import plan_to_approve
+from switchover.engine.approvals import PREFLIGHT, plan_to_approve
 from switchover.engine.kind import Migration
 from switchover.engine.plan import Intent
 from switchover.engine.status import position_of

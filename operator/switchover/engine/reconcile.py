@@ -15,13 +15,14 @@ from pydantic import ValidationError
 
 from switchover.api.status import Direction
 from switchover.defects import place_of
+from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.calls import Call, calls_of, stopped
 from switchover.engine.due import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due, is_settling, share
 from switchover.engine.effects import Apply, Create, Delete, DeletePod, Effect, Elsewhere, Evict, Patch, WriteNodeFiles
 from switchover.engine.figures import waits_of
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.gate import Judge, Judgement, Streak, fail, wait
-from switchover.engine.intent import ABANDON, LET_GO, PREFLIGHT
+from switchover.engine.intent import ABANDON, LET_GO
 from switchover.engine.kind import Kind, M, P
 from switchover.engine.leases import Leases
 from switchover.engine.pace import Spent, spend

@@ -29,7 +29,7 @@ from switchover.api.status import (
 )
 from switchover.api.status import Verdict as Outcome
 from switchover.engine import status as fold
-from switchover.engine.intent import PREFLIGHT
+from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.kind import Migration, Picture
 from switchover.engine.measurements import measured_of
 from switchover.engine.pace import Spent

@@ -12,8 +12,8 @@ from switchover.api.consumer_group_migration import (
     Workload,
 )
 from switchover.api.meta import KafkaConnection
+from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.gate import Verdict, complete, fail
-from switchover.engine.intent import PREFLIGHT
 from switchover.engine.position import Position
 from switchover.groups.gates.coordinator import check_offsets_replicated
 from switchover.groups.gates.protocol import to_consumer

@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from switchover.engine.intent import PREFLIGHT
+from switchover.engine.approvals import PREFLIGHT
 from switchover.groups.coordination.members import Members
 from switchover.groups.facts import GroupSample, StoreSample
 from switchover.groups.gates.convergence import expected
