@@ -21,6 +21,7 @@ from pydantic import (
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     PlainSerializer,
+    ValidationError,
 )
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
@@ -46,6 +47,11 @@ class Rule:
 def add_rules(schema: JsonSchemaValue, *rules: Rule) -> None:
     """Append `rules` to a JSON schema, in the form the API server evaluates."""
     schema.setdefault(CEL_RULES, []).extend(rule.manifest() for rule in rules)
+
+
+def mistakes(error: ValidationError) -> str:
+    """The first five that the models found, on one line."""
+    return "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
 
 
 class Model(BaseModel):

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.meta import API_VERSION, GROUP, VERSION
+from switchover.api.schema import mistakes
 from switchover.cli.steps import Resource, plan_in
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.plan import Plan
@@ -60,12 +61,7 @@ class Found:
         try:
             return plan_in({"kind": self.kind.name, **self.resource})
         except ValidationError as error:
-            raise Refused(f"{self.name} cannot be read by this version of Switchover: {told(error)}") from None
-
-
-def told(error: ValidationError) -> str:
-    """The first five things that the models say of it, on one line."""
-    return "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
+            raise Refused(f"{self.name} cannot be read by this version of Switchover: {mistakes(error)}") from None
 
 
 def kinds_of(text: str) -> tuple[tuple[Kind, ...], str]:
@@ -179,4 +175,4 @@ async def read_migration(name: str, migrations: Migrations) -> KafkaMigration:
     try:
         return KafkaMigration.model_validate(without_foreign_record(raw, 0.0)[0])
     except ValidationError as error:
-        raise Refused(f"KafkaMigration {name} cannot be read: {told(error)}") from None
+        raise Refused(f"KafkaMigration {name} cannot be read: {mistakes(error)}") from None

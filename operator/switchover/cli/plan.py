@@ -11,10 +11,11 @@ from typing import Any, Generic
 
 from pydantic import ValidationError
 
+from switchover.api.schema import mistakes
 from switchover.api.status import Finding, Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.cli.kube import connected
-from switchover.cli.objects import KAFKA_MIGRATION, Found, find, in_file, told
+from switchover.cli.objects import KAFKA_MIGRATION, Found, find, in_file
 from switchover.cli.operators import running
 from switchover.cli.place import Place
 from switchover.cluster.estimate import direction_seconds, rollback_seconds
@@ -116,7 +117,7 @@ async def look(resource: Mapping[str, Any], kind: Kind[M, P], namespace: str, co
     try:
         migration = kind.read(without_foreign_record(resource, clock.now())[0])
     except ValidationError as error:
-        raise Refused(f"{resource['metadata'].get('name', 'the manifest')} cannot be read: {told(error)}") from None
+        raise Refused(f"{resource['metadata'].get('name', 'the manifest')} cannot be read: {mistakes(error)}") from None
     observer = await connect(migration)
     try:
         picture = await observer.see(kind.picture(migration, namespace, clock.now()), "")

@@ -8,9 +8,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from switchover.api.kafka_migration import KafkaMigration
+from switchover.api.schema import mistakes
 from switchover.cli.kube import connected
 from switchover.cli.objects import KAFKA_MIGRATION, in_file
-from switchover.cli.objects import told as said
 from switchover.cli.place import Place
 from switchover.cluster.door.brokers import upgraded
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
@@ -34,7 +34,7 @@ def read_manifest(text: str, namespace: str) -> KafkaMigration:
     try:
         return KafkaMigration.model_validate(in_file(text, namespace, (KAFKA_MIGRATION,)).resource)
     except ValidationError as error:
-        raise Refused(said(error)) from None
+        raise Refused(mistakes(error)) from None
 
 
 async def rehearse(place: Place, image: str, text: str, release: str, *, keep: bool,

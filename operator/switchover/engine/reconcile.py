@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
 
+from switchover.api.schema import mistakes
 from switchover.api.status import Direction
 from switchover.defects import place_of
 from switchover.engine.approvals import PREFLIGHT
@@ -385,7 +386,7 @@ class Reconciler(Generic[M, P]):
 
     async def _refuse(self, name: str, raw: Mapping[str, Any], error: ValidationError, before: str = "") -> float:
         """What somebody wrote cannot be read, which is the spec or the status."""
-        words = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
+        words = mistakes(error)
         if any(item["loc"][:1] == ("status",) for item in error.errors()):
             words += f": {RECORD_LOST}"
             await self._stop(name, raw, STATUS_UNREADABLE, f"{before}{words}")
