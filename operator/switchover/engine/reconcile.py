@@ -215,7 +215,7 @@ class Reconciler(Generic[M, P]):
         if not self._kind.is_untouched(migration):
             await self._list_leftovers(migration)
         if lease := self._kind.claims(migration, self._kind.picture(migration, self._namespace, self._clock.now())):
-            await self._leases.release(lease, self._holder(migration))
+            await self._leases.release(lease, self._holder(migration.metadata.uid))
         await self._forget(name)
         return None
 
@@ -236,12 +236,13 @@ class Reconciler(Generic[M, P]):
         decision = decide(self._kind.plan(picture), picture, intent, memory.streaks, picture.now)
         if deleted is not None:
             decision = self._with_deletion(decision, picture, deleted.timestamp())
-        if holder == self._holder(migration) or picture.position.step == PREFLIGHT or picture.position.finished:
+        own = self._holder(migration.metadata.uid)
+        if holder == own or picture.position.step == PREFLIGHT or picture.position.finished:
             return decision                        # Preflight changes nothing, and has a gate of its own for the Lease
         judge: Judge[P] = Judge("lease", memory.streaks, picture.now)
         judgement = judge.add("Lease", fail(
             LEASE_NOT_HELD, "another operator or migration holds the Lease of what this one changes", subject="Lease",
-            observed=holder or "nobody yet", threshold=self._holder(migration),
+            observed=holder or "nobody yet", threshold=own,
             unblocks="it is released, or it expires"))
         return replace(decision, position=picture.position, effects=(), note="", stalled=None,
                        judged={**decision.judged, judgement.gate: judgement})
@@ -342,7 +343,8 @@ class Reconciler(Generic[M, P]):
 
     async def _hold(self, migration: M, picture: P) -> str:
         """Hold the Lease of what this migration changes: who has it; "" while its name is not known, and after the end."""
-        holder, lease = self._holder(migration), "" if picture.position.finished else self._kind.claims(migration, picture)
+        holder = self._holder(migration.metadata.uid)
+        lease = "" if picture.position.finished else self._kind.claims(migration, picture)
         if not lease:
             self._leases.drop_all(holder)
             return ""
@@ -365,8 +367,8 @@ class Reconciler(Generic[M, P]):
         """Whose line of the log it is."""
         return {"migration": name, "namespace": self._namespace}
 
-    def _holder(self, migration: M) -> str:
-        return f"{migration.metadata.uid}/{self._identity}"
+    def _holder(self, uid: str) -> str:
+        return f"{uid}/{self._identity}"
 
     # --- no decision --------------------------------------------------------------------------------------------------
 
@@ -417,7 +419,7 @@ class Reconciler(Generic[M, P]):
             if memory.reached_by != reached_by:
                 before, memory.observer = memory.observer, await self._connect(migration)
                 memory.reached_by, memory.streaks = reached_by, {}
-                self._leases.drop_all(f"{memory.uid}/{self._identity}")
+                self._leases.drop_all(self._holder(memory.uid))
                 await before.close()
             return memory
         await self._forget(name)
@@ -435,13 +437,13 @@ class Reconciler(Generic[M, P]):
     async def _forget(self, name: str) -> None:
         self._called.pop(name, None)
         if (memory := self._memories.pop(name, None)) is not None:
-            self._leases.drop_all(f"{memory.uid}/{self._identity}")
+            self._leases.drop_all(self._holder(memory.uid))
             await memory.observer.close()
 
     async def leave(self, name: str) -> None:
         """Another operator serves it from now on."""
         if (memory := self._memories.get(name)) is not None:
-            await self._leases.leave(f"{memory.uid}/{self._identity}")
+            await self._leases.leave(self._holder(memory.uid))
             await self._forget(name)
 
     async def close(self) -> None:
