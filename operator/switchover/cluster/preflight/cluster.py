@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from switchover.cluster.gates.read import samples
 from switchover.cluster.needs import Need
 from switchover.cluster.own_addresses import at_their_pods
 from switchover.cluster.picture import Picture
@@ -176,10 +177,6 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
                        unblocks="add replicas, lower min.insync.replicas, or name it in spec.gates.acceptedTopics")
 
 
-def _stable(picture: Picture) -> int:
-    return picture.spec.gates.stable_samples
-
-
 CHECKS = (
     check("Membership", find_strangers, "every replica lives on a broker of this migration",
           needs=(Need.TOPICS_IN_ZOOKEEPER,)),
@@ -187,7 +184,7 @@ CHECKS = (
     check("Topics", find_topic_trouble, "every topic can be copied, and nothing is under way",
           needs=(Need.TOPICS_IN_ZOOKEEPER,)),
     check("TopicsSeen", find_hidden_topics, "the brokers show every topic", needs=(Need.TOPICS_IN_ZOOKEEPER,)),
-    check("Health", find_ill_health, "all replicas in sync", samples=_stable),
+    check("Health", find_ill_health, "all replicas in sync", samples=samples),
 )
 BROKERS_IDENTIFIED: Gate[Picture] = Gate("BrokersIdentified", check_brokers_identified)
 BROKERS_ON_RECORD: Gate[Picture] = Gate("BrokersOnRecord", check_brokers_on_record)
