@@ -79,7 +79,7 @@ def _rest_of_batch(picture: Picture) -> Iterator[Work]:
 
 def nodes_of(picture: Picture) -> dict[str, NodeRecord]:
     """The nodes on record; before there are any, those that there will be. Empty while nobody can tell how many."""
-    controllers = {name: NodeRecord(node_id, NodeMode.MIGRATION_CONTROLLER) for name, node_id in picture.controllers.items()}
+    controllers = nodes.assign_controllers(picture)
     if picture.position.nodes:
         return {**controllers, **picture.position.nodes}
     if not isinstance(picture.facts.kubernetes, Known):

@@ -1,7 +1,7 @@
 """Nodes in a rollout: how each is seen and replaced, how many go together, and in which order."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import coming_up, template
@@ -143,13 +143,17 @@ def controller_to_start_anew(picture: Picture) -> Observed[list[str]]:
     return _follower(picture)
 
 
+def leader_last(picture: Picture, controllers: Iterable[str], leader: int) -> list[str]:
+    """These controllers by name, the one that leads at the end."""
+    return sorted(controllers, key=lambda name: (picture.controllers[name] == leader, name))
+
+
 def _follower(picture: Picture) -> Observed[list[str]]:
     """The first controller that does not lead; the leader where it is alone."""
     quorum = picture.facts.quorum
     if not isinstance(quorum, Known):
         return quorum
-    ranked = sorted(picture.controllers, key=lambda name: (picture.controllers[name] == quorum.value.leader_id, name))
-    return Known(ranked[:1], quorum.at)
+    return Known(leader_last(picture, picture.controllers, quorum.value.leader_id)[:1], quorum.at)
 
 
 def brokers_to_pinned(picture: Picture) -> Observed[list[str]]:
@@ -212,9 +216,8 @@ def controllers_to_kraft(picture: Picture) -> Observed[list[str]]:
     seen = picture.facts.quorum
     if not isinstance(seen, Known):
         return seen
-    leader = seen.value.leader_id
     left = picture.position.left(picture.controllers, NodeMode.KRAFT_CONTROLLER)
-    return Known(sorted(left, key=lambda name: (picture.controllers[name] == leader, name)), seen.at)
+    return Known(leader_last(picture, left, seen.value.leader_id), seen.at)
 
 
 def to_register_again(picture: Picture) -> Observed[list[str]]:

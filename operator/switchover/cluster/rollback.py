@@ -48,7 +48,7 @@ def to_stop(picture: Picture) -> Observed[list[str]]:
         return Known([], zookeeper.at)
     leader = zookeeper.value.controller.node_id if zookeeper.value.controller is not None else -1
     left = picture.position.left(picture.controllers, NodeMode.STOPPED)
-    return Known(sorted(left, key=lambda name: (picture.controllers[name] == leader, name)), zookeeper.at)
+    return Known(nodes.leader_last(picture, left, leader), zookeeper.at)
 
 
 def stop_sizes(picture: Picture) -> tuple[BatchSize, ...]:
