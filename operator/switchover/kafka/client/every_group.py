@@ -10,7 +10,7 @@ from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.coordinator import Coordinator, Coordinators, Described, ListedGroup, find_coordinators
 from switchover.kafka.client.examination import cluster_operations
 from switchover.kafka.client.group_answers import described_group, group_type, other_group
-from switchover.kafka.client.metadata import metadata
+from switchover.kafka.client.metadata import addresses, metadata
 from switchover.kafka.client.offsets import NOT_ANSWERED
 from switchover.kafka.group import Group, GroupState, GroupType
 from switchover.kafka.limits import EVERY_GROUP_SECONDS
@@ -109,7 +109,7 @@ class EveryGroup:
 
 
 async def _ids(node: Address, connection: Connection) -> Mapping[Address, int]:
-    return {Address(each.host, each.port): each.node_id for each in (await metadata(node, connection, ())).brokers}
+    return {address: node_id for node_id, address in addresses(await metadata(node, connection, ())).items()}
 
 
 def _seen(name: str, group: Observed[Group], listed: ListedGroup | None) -> SeenGroup:

@@ -27,7 +27,7 @@ from switchover.kafka.client.coordinator import (
 )
 from switchover.kafka.client.examination import cluster_operations
 from switchover.kafka.client.group_answers import changing, described_group, group_type, other_group
-from switchover.kafka.client.metadata import metadata
+from switchover.kafka.client.metadata import addresses, metadata
 from switchover.kafka.client.together import Question, Together
 from switchover.kafka.client.versions import api_versions
 from switchover.kafka.group import BrokerGroups, Group, GroupState, GroupType, OffsetsTopic, Readiness
@@ -66,8 +66,7 @@ class WireGroups:
     async def cluster(self) -> Cluster:
         """Metadata of one broker."""
         answer = await self._brokers.any(lambda node, connection: metadata(node, connection, ()))
-        return Cluster(
-            answer.cluster_id or "", {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers})
+        return Cluster(answer.cluster_id or "", addresses(answer))
 
     async def broker(self, broker: Address, broker_id: int) -> BrokerGroups:
         """ApiVersions and DescribeConfigs of that broker."""
@@ -140,8 +139,7 @@ class WireGroups:
             return codec.value != UNCOMPRESSED
 
         answer, limit = await self._brokers.any(read)
-        compressed = await asyncio.gather(
-            *(compresses(broker.node_id, Address(broker.host, broker.port)) for broker in answer.brokers))
+        compressed = await asyncio.gather(*(compresses(*each) for each in addresses(answer).items()))
         short = [partition for partition in answer.topics[0].partitions
                  if len(partition.isr_nodes) < len(partition.replica_nodes)]
         return OffsetsTopic(limit, all(compressed), len(short))

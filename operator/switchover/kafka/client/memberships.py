@@ -12,7 +12,7 @@ from switchover.kafka.client.connection import Connection, succeeded
 from switchover.kafka.client.consumer_protocol import PROTOCOL_TYPE
 from switchover.kafka.client.coordinator import Coordinator, DescribedConsumer, failure, find_coordinators
 from switchover.kafka.client.group_answers import consumer_assigned
-from switchover.kafka.client.metadata import metadata
+from switchover.kafka.client.metadata import addresses, metadata
 from switchover.kafka.client.offsets import NOT_ANSWERED
 from switchover.kafka.group import GroupState
 from switchover.kafka.limits import ANSWER_SECONDS
@@ -38,7 +38,7 @@ class WireMemberships:
         errors: list[Exception] = []
 
         async def brokers(node: Address, connection: Connection) -> list[Address]:
-            return [Address(each.host, each.port) for each in (await metadata(node, connection, ())).brokers]
+            return [*addresses(await metadata(node, connection, ())).values()]
 
         async def listed(node: Address, connection: Connection, _: Sequence[Address]) -> None:
             answer = await connection.ask(ListGroupsRequest(states_filter=()), ListGroupsResponse)

@@ -27,3 +27,8 @@ async def metadata(node: Address, connection: Connection, topics: Iterable[str] 
     if not answer.brokers:
         raise Untold(f"{node}: has just started, and knows of no broker yet")
     return answer
+
+
+def addresses(answer: MetadataResponse) -> dict[int, Address]:
+    """Where each broker listens, by its id."""
+    return {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers}

@@ -17,7 +17,7 @@ from switchover.kafka.client.connection import Connection, connected, succeeded
 from switchover.kafka.client.examination import examine_broker, shown_marker
 from switchover.kafka.client.identity import told_identity
 from switchover.kafka.client.log import METADATA_TOPIC, MetadataLog
-from switchover.kafka.client.metadata import metadata
+from switchover.kafka.client.metadata import addresses, metadata
 from switchover.kafka.client.quotas import set_quota
 from switchover.kafka.client.versions import api_versions
 from switchover.kafka.limits import ANSWER_SECONDS, NODE_SECONDS
@@ -63,7 +63,7 @@ class KafkaWire:
         return BrokerView(
             cluster_id=answer.cluster_id or "",
             controller_id=answer.controller_id,
-            brokers={known.node_id: Address(known.host, known.port) for known in answer.brokers},
+            brokers=addresses(answer),
             partitions=tuple(
                 Partition(topic.name, partition.partition_index, partition.leader_id,
                           partition.replica_nodes, partition.isr_nodes)

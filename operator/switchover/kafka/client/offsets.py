@@ -23,7 +23,7 @@ from switchover.grouped import grouped
 from switchover.kafka.client.brokers import Brokers, batches
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.coordinator import find_coordinators
-from switchover.kafka.client.metadata import metadata
+from switchover.kafka.client.metadata import addresses, metadata
 from switchover.kafka.client.together import Question, Together
 from switchover.kafka.client.unreadable import unreadable
 from switchover.kafka.limits import LOOK_SECONDS, ROUND_SECONDS
@@ -165,7 +165,7 @@ class _Sweep:
         if not topics:
             return
         answer = await metadata(node, broker, topics)
-        brokers = {known.node_id: Address(known.host, known.port) for known in answer.brokers}
+        brokers = addresses(answer)
         for topic in answer.topics:
             if topic.error_code is ErrorCode.unknown_topic_or_partition:
                 continue
