@@ -15,12 +15,16 @@ import typer
 from switchover.cli.command import Name, Output, Shown, Step, Yes, app, give_up, of_cluster, print_lines, refusals
 from switchover.cli.place import Place
 
+Everywhere = Annotated[bool, typer.Option("--all-namespaces", "-A", help="In all namespaces.")]
+Since = Annotated[str, typer.Option(help="Such as 15m, 2h or 1d.")]
+Tail = Annotated[int, typer.Option(help="Search only the last so many lines of the operator's log.", min=1)]
+
 
 @app.command("list")
 @of_cluster
 def list_(
     place: Place,
-    everywhere: Annotated[bool, typer.Option("--all-namespaces", "-A", help="In all namespaces.")] = False,
+    everywhere: Everywhere = False,
     output: Shown = Output.TABLE,
 ) -> None:
     """List migrations of both kinds."""
@@ -161,8 +165,8 @@ def events(place: Place, name: Name) -> None:
 def logs(
     place: Place,
     name: Name,
-    since: Annotated[str, typer.Option(help="Such as 15m, 2h or 1d.")] = "1h",
-    tail: Annotated[int, typer.Option(help="Search only the last so many lines of the operator's log.", min=1)] = 100_000,
+    since: Since = "1h",
+    tail: Tail = 100_000,
 ) -> None:
     """Print what the operator logged about a migration."""
     from switchover.cli import talking
@@ -177,8 +181,8 @@ def logs(
 def story(
     place: Place,
     name: Name,
-    since: Annotated[str, typer.Option(help="Such as 15m, 2h or 1d.")] = "1d",
-    tail: Annotated[int, typer.Option(help="Search only the last so many lines of the operator's log.", min=1)] = 100_000,
+    since: Since = "1d",
+    tail: Tail = 100_000,
 ) -> None:
     """Print what the operator saw, judged and did, pass after pass.
 
@@ -243,7 +247,7 @@ def report(
 @of_cluster
 def dashboard(
     place: Place,
-    everywhere: Annotated[bool, typer.Option("--all-namespaces", "-A", help="In all namespaces.")] = False,
+    everywhere: Everywhere = False,
     port: Annotated[int, typer.Option(help="On 127.0.0.1; 0 picks a free one.", min=0, max=65535)] = 0,
 ) -> None:
     """Show all migrations and their reports in a browser, live.
