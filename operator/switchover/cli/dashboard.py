@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from aiohttp import web
 
+from switchover.api.schema import DNS_LABEL
 from switchover.cli.command import in_words
 from switchover.cli.dashboard_page import index, live, policy, trouble
 from switchover.cli.kube import connected
@@ -23,9 +24,8 @@ from switchover.outside.errors import Refused, Unreachable
 HOST = "127.0.0.1"
 _OURS = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?", re.IGNORECASE)
 """What a Host header may say; another port is that of a tunnel."""
-_LABEL = "[a-z0-9]([a-z0-9-]*[a-z0-9])?"
-_ADDRESS = (f"/{{namespace:{_LABEL}}}/{{kind:{'|'.join(kind.short for kind in KINDS)}}}/"
-            f"{{name:{_LABEL}([.]{_LABEL})*}}")
+_ADDRESS = (f"/{{namespace:{DNS_LABEL}}}/{{kind:{'|'.join(kind.short for kind in KINDS)}}}/"
+            f"{{name:{DNS_LABEL}([.]{DNS_LABEL})*}}")
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
            "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin"}
 SECONDS_TO_END = 1.0

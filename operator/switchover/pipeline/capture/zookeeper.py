@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from switchover.coordination.layout import CONSUMERS
 from switchover.outside.access import Access
 from switchover.outside.errors import Refused, Unreachable
 from switchover.pipeline.capture.facts import now
@@ -24,7 +25,6 @@ from switchover.zookeeper.client.consumer_tree import ConsumerTree
 
 INPUT = "zxid"
 """The key in a manifest's inputs: the last zxid that was filed."""
-CONSUMERS = "/consumers"
 SESSIONS = ("createSession", "closeSession")
 ROWS = 500_000
 """Transactions that are kept in memory before they are written."""
