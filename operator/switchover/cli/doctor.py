@@ -17,6 +17,7 @@ from switchover.cli.tree import clock, is_current
 from switchover.cli.writing import who_am_i
 from switchover.kubernetes.client.api_server import ApiServer, Forbidden, NotFound
 from switchover.kubernetes.client.survey import KubernetesSurvey
+from switchover.kubernetes.lease import holder_of
 from switchover.outside.errors import Refused, Unreachable
 
 PEOPLES_RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
@@ -145,7 +146,7 @@ async def _leases(server: ApiServer) -> list[Line]:
 
 def _lease(lease: Mapping[str, Any], now: float) -> Line:
     since = age(lease, now)
-    words = f"{lease['metadata']['name']} of {(lease.get('spec') or {}).get('holderIdentity') or 'nobody'}"
+    words = f"{lease['metadata']['name']} of {holder_of(lease) or 'nobody'}"
     if not is_renewed(lease, now):
         lately = f"not been renewed for {clock(since)}" if isfinite(since) else "never been renewed"
         return Line("lease", False, f"{words} has {lately}: its operator does not run, or cannot write")

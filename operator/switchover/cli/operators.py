@@ -9,6 +9,7 @@ from switchover.cli.acting import Act
 from switchover.cli.objects import Found
 from switchover.cli.tree import seconds
 from switchover.kubernetes.client.api_server import ApiServer, Forbidden
+from switchover.kubernetes.lease import holder_of
 
 Resource = Mapping[str, Any]
 
@@ -91,8 +92,7 @@ def absent(found: Found, act: Act | None, pods: Sequence[Resource], held: Sequen
 def at_work(found: Found, held: Sequence[Resource], now: float) -> bool:
     """Whether somebody renews the Lease for this object."""
     uid = found.resource["metadata"]["uid"]
-    return any(str((each.get("spec") or {}).get("holderIdentity") or "").partition("/")[0] == uid
-               and is_renewed(each, now) for each in held)
+    return any(holder_of(each).partition("/")[0] == uid and is_renewed(each, now) for each in held)
 
 
 def other_release(deployments: Sequence[Resource], own: str) -> Iterator[str]:

@@ -1,10 +1,16 @@
 """How long the Lease of what a migration changes is held, and whose it is (holder: UID/OPERATOR)."""
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
+from typing import Any
 
 ACTING_SECONDS, LOOKING_SECONDS, LEFT_SECONDS = 30, 900, 60
 """How long it lasts once it was renewed. One of a migration that only looks (Planned, say) is written seldom; one whose
 operator ends is left to the next one, and keeps other migrations away meanwhile."""
+
+
+def holder_of(lease: Mapping[str, Any]) -> str:
+    """As the API server has it; "" for nobody."""
+    return str((lease.get("spec") or {}).get("holderIdentity") or "")
 
 
 def shares(holder: str, current: str, lasts: object, before: Container[str] = ()) -> bool:

@@ -17,7 +17,7 @@ from switchover.kubernetes.client.applied import applied_by
 from switchover.kubernetes.client.member_workloads import other_kind, read_member_workloads
 from switchover.kubernetes.client.pods import JOB_POD, never_allows, read_job, read_pod
 from switchover.kubernetes.jobs import JobRun
-from switchover.kubernetes.lease import LOOKING_SECONDS, shares
+from switchover.kubernetes.lease import LOOKING_SECONDS, holder_of, shares
 from switchover.kubernetes.members import MemberWorkload
 from switchover.kubernetes.selectors import required, selects
 from switchover.kubernetes.workloads import Workload
@@ -289,12 +289,11 @@ class KubernetesWorkloads:
                 "spec": renewed | {"acquireTime": _micro_time(now), "leaseTransitions": 0},
             }
             return await self._write_lease("POST", self._server.path("coordination.k8s.io/v1", "Lease"), path, lease)
-        spec = lease.get("spec") or {}
-        current = spec.get("holderIdentity") or ""
+        spec, current = lease.get("spec") or {}, holder_of(lease)
         lasts = spec.get("leaseDurationSeconds")
         shared = shares(holder, current, lasts, self._before)
         if current not in ("", holder) and not shared and not self._expired(name, spec):
-            return str(current)
+            return current
         reads_ours = current == holder or (shared and seconds == LOOKING_SECONDS)
         if reads_ours and lasts == seconds and not _is_old(spec, now, seconds / 3):
             return holder                                     # fresh enough: not a write for every pass
@@ -319,13 +318,13 @@ class KubernetesWorkloads:
             written = found
         except NotFound:
             raise Fenced("the Lease was just released") from None
-        return str((written.get("spec") or {}).get("holderIdentity") or "")
+        return holder_of(written)
 
     async def release_lease(self, name: str, holder: str) -> None:
         """Remove the Lease if it is ours; one that somebody else holds by now stays."""
         path = self._server.path("coordination.k8s.io/v1", "Lease", name)
         lease = await self._server.find(path)
-        if lease is not None and (lease.get("spec") or {}).get("holderIdentity") == holder:
+        if lease is not None and holder_of(lease) == holder:
             unchanged = {field: lease["metadata"][field] for field in ("uid", "resourceVersion")}
             await self._delete(path, {"preconditions": unchanged})
 
