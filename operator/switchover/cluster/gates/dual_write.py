@@ -2,8 +2,8 @@
 
 from switchover.cluster import partition_states, quotas
 from switchover.cluster.gates.read import (
+    copied_under_claim,
     hand_on_command,
-    is_claimed,
     log_of,
     quorum_of,
     samples,
@@ -177,7 +177,7 @@ def check_driver_alive(picture: Picture) -> Verdict:
     state = zookeeper_of(picture)
     if isinstance(state, Verdict):
         return state
-    if not is_claimed(state) or state.migration is None or state.migration.offset <= 0:
+    if copied_under_claim(state) is None:
         return passed("no driver has to write")
     age, limit = silence(picture), picture.spec.gates.dual_write_max_age_seconds
     if isinstance(age, Verdict):

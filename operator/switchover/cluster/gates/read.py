@@ -13,7 +13,7 @@ from switchover.outside.addresses import Address
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.controllers import CONTROLLER_COMING_UP, CONTROLLER_IN_TROUBLE, METADATA_LOG_UNKNOWN, QUORUM_UNKNOWN
-from switchover.zookeeper.nodes import ZooKeeperState
+from switchover.zookeeper.nodes import MigrationNode, ZooKeeperState
 
 
 def samples(picture: Picture) -> int:
@@ -137,3 +137,9 @@ def log_left_behind(picture: Picture) -> LogImage | None:
 def is_claimed(state: ZooKeeperState) -> bool:
     """KRaft holds `/controller`: no broker can become the ZooKeeper controller."""
     return state.controller is not None and not state.controller.ephemeral
+
+
+def copied_under_claim(state: ZooKeeperState) -> MigrationNode | None:
+    """`/migration` of a claim whose copy is done; None where KRaft has accepted no metadata yet."""
+    node = state.migration
+    return node if is_claimed(state) and node is not None and node.offset > 0 else None

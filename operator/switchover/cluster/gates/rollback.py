@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from switchover.cluster import names, template
 from switchover.cluster.gates.dual_write import check_dual_write
 from switchover.cluster.gates.parity import PATIENCE_SECONDS, check_parity
-from switchover.cluster.gates.read import is_claimed, samples, zookeeper_of
+from switchover.cluster.gates.read import copied_under_claim, is_claimed, samples, zookeeper_of
 from switchover.cluster.gates.workloads import original_missing
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
@@ -55,7 +55,7 @@ def check_written_back(picture: Picture) -> Verdict:
     if state.controller is None:
         return wait(NO_CONTROLLER, "/controller does not exist at this moment", subject="/controller",
                     unblocks="a broker becomes the controller")
-    if not is_claimed(state) or state.migration is None or state.migration.offset <= 0:
+    if (migration := copied_under_claim(state)) is None:
         return passed("KRaft has no metadata that ZooKeeper has not")
     log = picture.facts.log
     if isinstance(log, Known):
@@ -67,7 +67,7 @@ def check_written_back(picture: Picture) -> Verdict:
         return unknown(METADATA_LOG_UNKNOWN, log.why, subject="metadata log")
     if is_behind(picture, state):
         return wait(METADATA_NOT_IN_ZOOKEEPER, "the controllers are down, and the last metadata that was seen has not"
-                    " reached ZooKeeper", subject="/migration", observed=f"offset {state.migration.offset}",
+                    " reached ZooKeeper", subject="/migration", observed=f"offset {migration.offset}",
                     threshold=f"offset {picture.high_watermark - 1}", unblocks="start the controllers again")
     return passed("the controllers are down, and ZooKeeper has all that was seen of their metadata")
 
@@ -84,7 +84,7 @@ def check_partition_versions(picture: Picture) -> Verdict:
     state = zookeeper_of(picture)
     if isinstance(state, Verdict):
         return state
-    if not is_claimed(state) or state.migration is None or state.migration.offset <= 0:
+    if copied_under_claim(state) is None:
         return passed("KRaft changed no partition")
     if picture.is_stopping:
         return passed("the controllers are stopping")
