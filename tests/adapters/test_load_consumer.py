@@ -11,6 +11,7 @@ from adapters.clusters import KRaftNode
 from load import consumer
 from load.history import History
 from patience import stretched, until
+from switchover.stopping import Stop
 
 
 def test_what_was_delivered_is_committed_and_by_the_end_all_of_it(newest_kafka: KRaftNode, tmp_path: Path) -> None:
@@ -26,7 +27,7 @@ def test_what_was_delivered_is_committed_and_by_the_end_all_of_it(newest_kafka: 
         return asking.committed([TopicPartition(topic, 0)], timeout=10)[0].offset or 0
 
     produce()
-    history, stop = History("consumer", tmp_path / "history.json"), threading.Event()
+    history, stop = History("consumer", tmp_path / "history.json"), Stop()
     thread = threading.Thread(target=consumer.consume, args=(servers, topic, group, history, stop))
     thread.start()
     try:

@@ -1,7 +1,6 @@
 """The load's producer writes down what was acknowledged, so that a loss can be proved."""
 
 import io
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,13 @@ from history.events import Kind, parsed
 from history.recorder import Recorder
 from load import producer
 from load.history import History
+from switchover.stopping import Stop
 
 
 class Broker:
     """A Producer whose records are acknowledged by the next poll; it stops the load after some of them."""
 
-    def __init__(self, stop: threading.Event, offsets: list[int]) -> None:
+    def __init__(self, stop: Stop, offsets: list[int]) -> None:
         self.stop, self.offsets, self.waiting = stop, offsets, []
 
     def produce(self, topic: str, value: bytes, partition: int, on_delivery: Any) -> None:
@@ -44,7 +44,7 @@ class Message:
 
 
 def test_acknowledged_offsets_are_recorded_and_unknown_ones_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stop, file = threading.Event(), io.BytesIO()
+    stop, file = Stop(), io.BytesIO()
     monkeypatch.setattr(producer, "Producer", lambda _: Broker(stop, [0, 1, -1001, 3]))
     monkeypatch.setattr(History, "keep_writing", lambda _: None)
     producer.produce("nowhere", "orders", 1000, 0.01, History("producer", tmp_path / "h"), Recorder(file, "producer"), stop)

@@ -2,8 +2,6 @@
 
 import base64
 import json
-import signal
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from confluent_kafka import Message, TopicPartition
 
 from switchover import properties_file
 from switchover.consumer.migration_consumer import BadConfiguration, MigrationConsumer
+from switchover.stopping import on_signals
 
 PROGRESS = 5.0
 """Seconds between two lines that say how it goes."""
@@ -50,9 +49,7 @@ def consume(given: Mapping[str, Any], wanted: Wanted) -> Iterator[tuple[str, boo
 
     Raises BadConfiguration, and at the start Unreachable when ZooKeeper does not answer, and ForeignMembers.
     """
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = on_signals()
     told: list[str] = []
 
     def says(word: str) -> Any:

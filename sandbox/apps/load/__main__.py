@@ -3,9 +3,7 @@
 import argparse
 import json
 import os
-import signal
 import sys
-import threading
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -16,6 +14,7 @@ from load.history import History
 from load.lost import BrokersLost
 from load.producer import produce
 from load.verify import verify
+from switchover.stopping import on_signals
 
 
 def main() -> int:
@@ -43,9 +42,7 @@ def main() -> int:
             return 1
         return 0
 
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = on_signals()
     history = History(os.environ.get("HOSTNAME", given.command), given.history)
     try:
         if given.command == "produce":

@@ -1,12 +1,12 @@
 """A member of a consumer group that remembers when each partition delivered."""
 
-import threading
 import time
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from load.history import History
 from load.lost import Watch
+from switchover.stopping import Stop
 
 COMMIT_SECONDS = 1.0
 
@@ -47,7 +47,7 @@ class Commits:
             self._history.error(f"commit: {error.name()}")
 
 
-def consume(bootstrap: str, topic: str, group: str, history: History, stop: threading.Event) -> None:
+def consume(bootstrap: str, topic: str, group: str, history: History, stop: Stop) -> None:
     """Consume as a member of `group`, until `stop` is set. Raises BrokersLost."""
     commits = Commits(history)
     consumer = Consumer(

@@ -1,6 +1,5 @@
 """A producer that numbers its records within each partition and remembers which were acknowledged."""
 
-import threading
 import time
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -8,6 +7,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from history.recorder import Recorder
 from load.history import History
 from load.lost import Watch
+from switchover.stopping import Stop
 
 
 class TopicForgotten(Exception):
@@ -15,7 +15,7 @@ class TopicForgotten(Exception):
 
 
 def produce(
-    bootstrap: str, topic: str, rate: int, every: float, history: History, recorder: Recorder, stop: threading.Event
+    bootstrap: str, topic: str, rate: int, every: float, history: History, recorder: Recorder, stop: Stop
 ) -> None:
     """Produce `rate` records a second, spread evenly over all partitions, until `stop` is set; what is due is sent `every`
     so many seconds. Seldom means few, larger requests, where the load must not be what the machine is busy with.
@@ -57,7 +57,7 @@ class _Load:
     """The numbered records of one run, whatever client sends them."""
 
     def __init__(
-        self, topic: str, rate: int, every: float, history: History, recorder: Recorder, stop: threading.Event
+        self, topic: str, rate: int, every: float, history: History, recorder: Recorder, stop: Stop
     ) -> None:
         self._topic, self._rate, self._history, self._recorder, self._stop = topic, rate, history, recorder, stop
         self._every = every
@@ -109,7 +109,7 @@ class _Load:
 
 
 def await_partitions(
-    producer: Producer, topic: str, history: History, stop: threading.Event, watch: Watch
+    producer: Producer, topic: str, history: History, stop: Stop, watch: Watch
 ) -> list[int]:
     """The partitions of the topic, waiting for it as long as there are none. Raises BrokersLost."""
     while not stop.is_set():

@@ -1,9 +1,7 @@
 """A sample consumer that writes its history: python -m member (settings: member/settings.py)."""
 
 import os
-import signal
 import sys
-import threading
 from typing import Any
 
 from confluent_kafka import Consumer
@@ -11,13 +9,12 @@ from confluent_kafka import Consumer
 from history.recorder import Recorder, opened
 from member.membership import Membership, OutOfTheGroup
 from member.settings import Settings, in_force
+from switchover.stopping import on_signals
 
 
 def main() -> int:
     settings = Settings.of(in_force(os.environ))
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = on_signals()
     recorder = Recorder(opened(settings.history), settings.name, instance=settings.instance, words=settings.words())
     client = settings.client(lambda error: recorder.error(error.name()))
     outside: dict[str, Any] = {

@@ -6,14 +6,13 @@ Settings: HISTORY (a file, or - for standard output), TOPIC, STREAMS, COMMIT_INT
 
 import logging
 import os
-import signal
 import sys
-import threading
 from collections.abc import Mapping
 from typing import Any
 
 from history.recorder import Recorder, opened
 from switchover.consumer.migration_consumer import BadConfiguration, MigrationConsumer, Unreachable
+from switchover.stopping import on_signals
 from zkmember.membership import Membership
 
 
@@ -39,9 +38,7 @@ def configuration(environment: Mapping[str, str]) -> dict[str, Any]:
 def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("kazoo").setLevel(logging.WARNING)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = on_signals()
     environment = os.environ
     recorder = Recorder(opened(environment.get("HISTORY", "-")), environment.get("HOSTNAME", "member"),
                         words=f"group {environment.get('GROUP', 'orders')}, migration-enabled")

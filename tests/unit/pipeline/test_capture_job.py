@@ -1,7 +1,6 @@
 """What captures file one after the other: Spark, the brokers and ZooKeeper are simulated."""
 
 import json
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from switchover.pipeline.outcome import BadConfig, JobFailed
 from switchover.pipeline.progress import Progress
 from switchover.pipeline.store import File, Manifest, Store
 from switchover.pipeline.tables import COMMITS, ENDS, GROUPS, TOPICS
+from switchover.stopping import Stop
 
 ID = "a" * 32
 
@@ -204,7 +204,7 @@ def test_one_that_is_always_overtaken_gives_up(world: World, tmp_path: Path) -> 
 
 
 def test_continuous_says_what_fails_and_goes_on(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    stopped = threading.Event()
+    stopped = Stop()
     waited: list[float] = []
 
     def wait(seconds: float) -> bool:
@@ -227,7 +227,7 @@ def test_continuous_says_what_fails_and_goes_on(world: World, tmp_path: Path, ca
 def test_continuous_gives_up_when_it_failed_for_too_long(world: World, tmp_path: Path) -> None:
     world.away = "the brokers are away"
     with pytest.raises(JobFailed, match="the brokers are away"):
-        list(capture(world, tmp_path, mode="Continuous", patienceSeconds=0).on_and_on(threading.Event()))
+        list(capture(world, tmp_path, mode="Continuous", patienceSeconds=0).on_and_on(Stop()))
 
 
 def test_nothing_to_capture_is_refused_before_spark_starts(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """The job `capture`."""
 
-import signal
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +19,7 @@ from switchover.pipeline.outcome import BadConfig, JobFailed, Outcome
 from switchover.pipeline.progress import Progress
 from switchover.pipeline.session import session
 from switchover.pipeline.store import File, Manifest, Overtaken, Store, new_run
+from switchover.stopping import Stop, on_signals
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +41,7 @@ def run(config: Config, progress: Progress) -> Outcome:
     capture = Capture(config, spark, progress)
     if left := capture.store.remove_left():
         progress.say(f"removed {left} files that captures which died had left")
-    stopped = _stopped() if config.capture.mode == "Continuous" else None
+    stopped = on_signals() if config.capture.mode == "Continuous" else None
     filed = Filed()
     for manifest in [capture.once()] if stopped is None else capture.on_and_on(stopped):
         filed.add(manifest)
@@ -98,8 +97,11 @@ class Capture:
             return manifest
         raise JobFailed(f"other captures of {self._config.cluster} filed theirs first {TRIES} times: run one of them")
 
-    def on_and_on(self, stopped: threading.Event) -> Iterator[Manifest]:
-        """Until `stopped`, at the pace of the settings. Raises JobFailed when nothing was captured for too long."""
+    def on_and_on(self, stopped: Stop) -> Iterator[Manifest]:
+        """Until `stopped`, at the pace of the settings; the capture under way is finished.
+
+        Raises JobFailed when nothing was captured for too long.
+        """
         settings, failing = self._config.capture, None
         while not stopped.is_set():
             began = time.monotonic()
@@ -195,9 +197,3 @@ class Capture:
         return following(planned, reached, log)
 
 
-def _stopped() -> threading.Event:
-    """Set by SIGTERM and Ctrl-C: the capture under way is finished."""
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
-    return stopped
