@@ -26,7 +26,6 @@ class Scalar:
     stood: int = 0
     quiet: int = 0
     drop: int = 0
-    redelivered: int = 0
     growing: bool = False
     strayed: bool = False
 
@@ -62,7 +61,6 @@ def scalar(readings: Sequence[Reading], now: int, th: Thresholds, *, q99: int = 
     for i in range(1, len(window)):
         if at[i] != at[i - 1]:
             out.quiet = last.t - window[i].t
-        out.redelivered += max(0, at[i - 1] - at[i])
     out.drop = max(at) - at[-1]
     out.stood = _stood(window, out.lag)
 

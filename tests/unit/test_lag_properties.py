@@ -29,7 +29,7 @@ def compare(kernel: Judged, row: int, expected: Scalar) -> None:
     q = kernel.quantities
     assert (q.lag[row], q.time_lag[row], q.censored[row]) == (expected.lag, expected.age, expected.censored)
     assert q.stood[row] == expected.stood
-    assert (q.quiet[row], q.drop[row], q.redelivered[row]) == (expected.quiet, expected.drop, expected.redelivered)
+    assert (q.quiet[row], q.drop[row]) == (expected.quiet, expected.drop)
     assert (kernel.growing[row], kernel.strayed[row]) == (expected.growing, expected.strayed)
     assert math.isclose(q.arriving[row], expected.arriving, rel_tol=1e-12)
     assert math.isclose(q.growth[row], expected.growth, rel_tol=1e-12)
@@ -79,7 +79,7 @@ def test_only_differences_of_offsets_and_times_matter(dice, count, records, mill
     assert (before.verdict == after.verdict).all()
     assert (before.effect == after.effect).all()
     if before.quantities.count[0]:
-        for name in ("lag", "time_lag", "censored", "growth", "eta", "quiet", "silent", "drop", "redelivered"):
+        for name in ("lag", "time_lag", "censored", "growth", "eta", "quiet", "silent", "drop"):
             assert getattr(before.quantities, name) == getattr(after.quantities, name), name
 
 

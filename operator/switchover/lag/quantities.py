@@ -69,8 +69,6 @@ class Quantities:
     """By how much C_n is below the largest commit of the window: a rewind that is not made up for."""
     rewound: Ints
     """Since the commit fell below that largest one, 0 without a drop."""
-    redelivered: Ints
-    """All steps back of the window together, made up for or not."""
     beyond: Bools
     """C_n is beyond the high watermark."""
     beyond_before: Bools
@@ -120,7 +118,6 @@ def measure(samples: Samples, now: int, thresholds: Thresholds, since: int | Non
         quiet=at - _at(time, _last(np.diff(committed, prepend=committed[:, :1]) != 0)),
         silent=np.where(commit_time == NONE, NONE, np.maximum(at - commit_time, 0)),
         drop=drop, rewound=np.where(drop > 0, at - _at(time, np.minimum(fell, time.shape[1] - 1)), 0),
-        redelivered=np.maximum(-np.diff(committed), 0).sum(axis=1),
         beyond=beyond[:, -1], beyond_before=beyond[:, -2:][:, 0],
         still=(end[:, -1] == end[:, 0]) & (newest == committed[:, 0]))
 
