@@ -99,7 +99,7 @@ async def test_the_leader_is_found_among_the_voters(kraft_cluster: KafkaCluster)
     assert quorum.leader_id in quorum.voters
     assert set(quorum.voters) == {3000, 3001, 3002}
     assert quorum.high_watermark > 0
-    assert all(abs(replica.last_caught_up_ms / 1000 - time.time()) < stretched(10) for replica in quorum.voters.values())
+    assert all(abs(replica.last_fetch_ms / 1000 - time.time()) < stretched(10) for replica in quorum.voters.values())
 
 
 async def test_voters_that_do_not_answer_do_not_hold_up_the_leader(kraft_cluster: KafkaCluster) -> None:

@@ -115,7 +115,7 @@ async def test_a_stateful_set_with_its_pods_and_budgets(server: ApiServer, workl
     await run_as_kubelet(server, pods["kafka-1"], ready=False, waiting=waiting)
     found = await workloads.stateful_set("kafka")
     assert found is not None
-    assert (found.replicas, found.service_name, found.budgets, found.claimed_by) == (2, "kafka", ("kafka",), "")
+    assert (found.replicas, found.budgets, found.claimed_by) == (2, ("kafka",), "")
     assert found.update_strategy == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
     first, second = found.pods["kafka-0"], found.pods["kafka-1"]
     assert (first.ready, first.terminating, first.node, first.cordoned) == (True, False, "node-0", False)

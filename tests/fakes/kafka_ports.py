@@ -152,11 +152,11 @@ class SimulatedNodes:
         reached = log.offset
         followers = {
             node_id: Replica(reached if now - kafka.last_fetch.get(node_id, 0) < 1 else 0,
-                             int(kafka.last_fetch.get(node_id, 0) * 1000), int(kafka.last_fetch.get(node_id, 0) * 1000))
+                             int(kafka.last_fetch.get(node_id, 0) * 1000))
             for node_id in kafka.voters
         }
         observers = {
-            node.node_id: Replica(reached, int(now * 1000), int(now * 1000))
+            node.node_id: Replica(reached, int(now * 1000))
             for node in kafka.nodes.values() if node.mode in (Mode.MIGRATION, Mode.KRAFT) and node.is_open(now)
         }
         high_watermark = -1 if now < kafka.leader_since + 0.1 else reached

@@ -35,7 +35,7 @@ from unit.pictures import (
 
 # --- the metadata log and its quorum ------------------------------------------------------------------------------------
 
-LAGGING = Replica(OFFSET - 5, int(NOW * 1000), int(NOW * 1000))
+LAGGING = Replica(OFFSET - 5, int(NOW * 1000))
 
 
 def log(**changes: object) -> Callable[[Picture], Picture]:

@@ -295,7 +295,7 @@ class Cluster:
         return Workload(
             name="kafka", uid="uid-of-kafka", replicas=3, template=self.manifest["spec"]["template"],
             update_strategy=self.manifest["spec"]["updateStrategy"], update_revision=self._revision(),
-            service_name="kafka-headless", claimed_by=self.claimed_by, budgets=("kafka",), pods=self._pods(self.brokers),
+            claimed_by=self.claimed_by, budgets=("kafka",), pods=self._pods(self.brokers),
             applied_by=self.applied_by, claim_templates=("data",), generation=self.manifest["metadata"]["generation"])
 
     def _pods(self, nodes: Mapping[str, Node]) -> dict[str, Pod]:
@@ -313,7 +313,7 @@ class Cluster:
     def _kubernetes(self) -> KubernetesState:
         own = Workload(
             "kafka-controller", "uid-of-controllers", 3, self.controllers_template, {"type": "OnDelete"},
-            "kafka-controller-1", "kafka-controller", "", ("kafka-controller",), self._pods(self.controllers))
+            "kafka-controller-1", "", ("kafka-controller",), self._pods(self.controllers))
         return KubernetesState(
             brokers={"kafka": self.workload()},
             node_files={name: self.files.get(names.node_files(name), {}) for name in ("kafka", "kafka-controller")},
@@ -347,7 +347,7 @@ class Cluster:
                           {node_id: _address(name) for name, node_id in BROKERS.items()}, self._partitions())
 
     def _quorum(self) -> Quorum:
-        caught_up = Replica(OFFSET + 1, int(self.now * 1000), int(self.now * 1000))
+        caught_up = Replica(OFFSET + 1, int(self.now * 1000))
         following = [BROKERS[name] for name, node in self.brokers.items() if node.mode in (Mode.MIGRATION, Mode.KRAFT)]
         return Quorum(self.leader, 7, OFFSET + 1, dict.fromkeys(CONTROLLERS.values(), caught_up),
                       dict.fromkeys(following, caught_up))

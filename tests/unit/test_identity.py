@@ -39,7 +39,7 @@ def pod(name: str, *ips: str, host_ports: frozenset[int] | None = None) -> Pod:
 
 
 def kafka(*pods: Pod, name: str = "kafka", replicas: int = 3) -> Workload:
-    return Workload(name, "uid", replicas, {}, {}, "1", "kafka", "", (), {each.name: each for each in pods})
+    return Workload(name, "uid", replicas, {}, {}, "1", "", (), {each.name: each for each in pods})
 
 
 THREE = kafka(pod("kafka-0", "10.0.0.1"), pod("kafka-1", "10.0.0.2"), pod("kafka-2", "10.0.0.3"))

@@ -76,7 +76,6 @@ class Replica:
 
     log_end_offset: int
     last_fetch_ms: int
-    last_caught_up_ms: int
 
 
 @dataclass(frozen=True, slots=True)

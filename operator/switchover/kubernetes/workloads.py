@@ -97,7 +97,6 @@ class Workload:
     template: Mapping[str, Any]
     update_strategy: Mapping[str, Any]
     update_revision: str
-    service_name: str
     claimed_by: str                   # our claim annotation, "" when free
     budgets: tuple[str, ...]          # names of the PodDisruptionBudgets that select its pods
     pods: Mapping[str, Pod]

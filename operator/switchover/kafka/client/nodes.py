@@ -170,7 +170,4 @@ async def _answers(questions: list[asyncio.Task[Quorum]]) -> list[Quorum]:
 
 
 def _replicas(states: tuple[ReplicaState, ...]) -> dict[int, Replica]:
-    return {
-        state.replica_id: Replica(state.log_end_offset, state.last_fetch_timestamp, state.last_caught_up_timestamp)
-        for state in states
-    }
+    return {state.replica_id: Replica(state.log_end_offset, state.last_fetch_timestamp) for state in states}

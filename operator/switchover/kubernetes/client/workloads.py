@@ -65,7 +65,6 @@ class KubernetesWorkloads:
             template=found["spec"]["template"],
             update_strategy=found["spec"].get("updateStrategy") or {},
             update_revision=(found.get("status") or {}).get("updateRevision", ""),
-            service_name=found["spec"].get("serviceName", ""),
             claimed_by=_metadata(found, "annotations", {}).get(names.CLAIM, ""),
             budgets=tuple(budget["metadata"]["name"] for budget in own_budgets),
             pods={pod["metadata"]["name"]: read_pod(pod, cordoned, claims) for pod in own},
