@@ -51,6 +51,8 @@ def _found(picture: Picture) -> Report | Verdict:
     if job.value is None:
         if not isinstance(tree := picture.facts.exported, Known):
             return unknown(REHEARSAL_UNKNOWN, tree.why, subject="ZooKeeper's metadata")
+        if not isinstance(of := replica_job.release(picture), Known):
+            return unknown(REHEARSAL_UNKNOWN, of.why, subject="the brokers' protocol version")
         return wait(REHEARSAL_RUNNING, "the replica's Job is not there yet", subject=_job(picture),
                     unblocks="nothing to do: it is created")
     if not job.value.message and not job.value.ended:

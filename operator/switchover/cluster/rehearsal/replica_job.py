@@ -12,7 +12,7 @@ from typing import Any
 from switchover.api.kafka_migration import RehearsalSpec, RehearsalStatus
 from switchover.api.meta import API_VERSION
 from switchover.cluster import names
-from switchover.cluster.door.brokers import kept, upgraded
+from switchover.cluster.door.brokers import upgraded
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
 from switchover.cluster.modes import METADATA_LEVELS, RAISED, release_of
 from switchover.cluster.picture import Picture
@@ -22,7 +22,7 @@ from switchover.cluster.rehearsal.scripts import RUN
 from switchover.engine.effects import Create, Delete, Effect, Patch
 from switchover.kubernetes import json_patch
 from switchover.kubernetes.jobs import JobRun
-from switchover.outside.observed import Known
+from switchover.outside.observed import Known, Observed
 
 REPLICA, TREE = "/rehearsal", "/tree"
 CONDUCTOR = "rehearsal"
@@ -111,9 +111,9 @@ def job_name(migration: str) -> str:
 
 
 def _manifest(picture: Picture, parts: int) -> Mapping[str, Any] | None:
-    own, state = picture.spec.brokers[0], picture.facts.kubernetes
+    own, state, of = picture.spec.brokers[0], picture.facts.kubernetes, release(picture)
     workload = state.value.brokers.get(own.name) if isinstance(state, Known) else None
-    if workload is None or not picture.operator_image:
+    if workload is None or not picture.operator_image or not isinstance(of, Known):
         return None
     try:
         container = upgraded(container_of(workload.template, own), picture.new_image)
@@ -121,18 +121,18 @@ def _manifest(picture: Picture, parts: int) -> Mapping[str, Any] | None:
         return None                                    # told by the gates of the template
     owner = {"apiVersion": API_VERSION, "kind": "KafkaMigration", "name": picture.name, "uid": picture.uid}
     found = job(job_name(picture.name), picture.spec.rehearsal, workload.template["spec"], container,
-                layout_of(container, own).script, release(picture), picture.operator_image, parts)
+                layout_of(container, own).script, of.value, picture.operator_image, parts)
     labels = names.labels(picture.name)
     return {**found, "metadata": {**found["metadata"], "labels": labels, "ownerReferences": [owner]}}
 
 
-def release(picture: Picture) -> str:
-    """The protocol version with which the controllers will be formatted, as far as it is kept by now."""
-    state = picture.facts.kubernetes
-    original = state.value.originals.get(picture.spec.brokers[0].name) if isinstance(state, Known) else None
-    own = kept(original) if original is not None else None
-    known = release_of(own.release) if own is not None else RAISED
-    return known if known in METADATA_LEVELS else RAISED
+def release(picture: Picture) -> Observed[str]:
+    """The protocol version with which the controllers will be formatted."""
+    own = picture.brokers_of(picture.spec.brokers[0].name)
+    if not isinstance(own, Known):
+        return own
+    known = release_of(own.value.release)
+    return Known(known if known in METADATA_LEVELS else RAISED, own.at)
 
 
 def job(name: str, wanted: RehearsalSpec, pod: Mapping[str, Any], kafka: Mapping[str, Any], script: str, release: str,

@@ -1,0 +1,34 @@
+"""The Job of a rehearsal: the replica's controllers are formatted as the cluster's will be."""
+
+import pytest
+
+from switchover.api.status import Verdict
+from switchover.cluster.gates.rehearsal import check_rehearsed
+from switchover.cluster.modes import PROTOCOL_VERSION, RAISED
+from switchover.cluster.picture import Picture
+from switchover.cluster.rehearsal.replica_job import RELEASE, rehearse
+from switchover.engine.effects import Create
+from switchover.outside.observed import Known, Observed, Unknown
+from unit.pictures import BROKERS, NOW, moment, with_fact
+
+
+def before_the_job(settings: Observed[dict[str, str]]) -> Picture:
+    """No Job yet; this is what every broker says of its settings."""
+    picture = with_fact(moment("Rehearse"), "rehearsal", Known(None, NOW))
+    return with_fact(picture, "broker_settings", dict.fromkeys(BROKERS.values(), settings))
+
+
+@pytest.mark.parametrize(("version", "release"), [
+    ("3.6-IV2", "3.6"), ("3.7-IV4", "3.7"), ("3.9-IV0", "3.9"), ("3.4-IV0", RAISED)])
+def test_the_replica_has_the_protocol_version_of_the_brokers_or_what_it_is_raised_to(version: str, release: str) -> None:
+    [effect] = rehearse(before_the_job(Known({PROTOCOL_VERSION: version}, NOW)))
+    assert isinstance(effect, Create)
+    assert effect.manifest["metadata"]["annotations"] == {RELEASE: release}
+
+
+def test_nothing_is_rehearsed_for_a_protocol_version_that_nobody_tells() -> None:
+    picture = before_the_job(Unknown("kafka-0:9092: no complete answer within 3 s"))
+    assert rehearse(picture) == ()
+    found = check_rehearsed(picture)
+    assert (found.outcome, found.reason, found.message) == (
+        Verdict.UNKNOWN, "RehearsalUnknown", "kafka-0:9092: no complete answer within 3 s")
