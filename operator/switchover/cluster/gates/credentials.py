@@ -1,12 +1,11 @@
 """What must hold of the credentials of the controllers' listener while nodes are moved."""
 
 from switchover.cluster.controllers import listener
+from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Gate, Verdict, fail, passed, unknown
+from switchover.engine.gate import Gate, Verdict, fail, passed
 from switchover.outside.credentials import Unusable
-from switchover.outside.observed import Known
 from switchover.reasons.controllers import LISTENER_CREDENTIALS_CHANGED, LISTENER_CREDENTIALS_UNUSABLE
-from switchover.reasons.walk import NOT_OBSERVED
 
 
 def check_listener_credentials(picture: Picture) -> Verdict:
@@ -16,13 +15,13 @@ def check_listener_credentials(picture: Picture) -> Verdict:
     ones when it is restarted, and trusts whom its truststore names.
     """
     own = picture.spec.controllers.listener
-    state = picture.facts.kubernetes
-    if not isinstance(state, Known):
-        return unknown(NOT_OBSERVED, state.why)
+    state = kubernetes_of(picture)
+    if isinstance(state, Verdict):
+        return state
     if own.credentials_ref is None:
         return passed("the controllers' listener has no credentials")
     secret = f"Secret {own.credentials_ref.name}"
-    credentials = state.value.listener_credentials
+    credentials = state.listener_credentials
     try:
         if isinstance(credentials, str):
             raise Unusable(credentials)

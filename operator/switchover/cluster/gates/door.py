@@ -4,6 +4,7 @@ from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import names, template
 from switchover.cluster.door import edits
+from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.kubernetes.workloads import Workload
@@ -18,18 +19,18 @@ OWN = (NodeMode.ZOOKEEPER, NodeMode.OWN_KRAFT)
 
 def check_started_by_its_edits(picture: Picture) -> Verdict:
     """Each broker of the batch runs with the edits that are written for it or, by its own template alone, with none."""
-    state = picture.facts.kubernetes
-    if not isinstance(state, Known):
-        return unknown(NOT_OBSERVED, state.why)
+    state = kubernetes_of(picture)
+    if isinstance(state, Verdict):
+        return state
     for name in picture.batch:
         record, workload = picture.position.nodes[name], name.rpartition("-")[0]
         shown = picture.facts.markers.get(record.node_id, Unknown(f"broker {record.node_id} was not asked"))
         if not isinstance(shown, Known):
             return unknown(BROKER_SILENT, shown.why, subject=name)
-        written = edits.marker_of(state.value.node_files.get(workload, {}).get(name, ""))
+        written = edits.marker_of(state.node_files.get(workload, {}).get(name, ""))
         if not written and record.assigned not in OWN:
             return unknown(NOT_OBSERVED, f"Secret {names.node_files(workload)} has no edits for {name}", subject=name)
-        wanted = "" if record.assigned in OWN or _went_its_own_way(picture, state.value.brokers.get(workload)) else written
+        wanted = "" if record.assigned in OWN or _went_its_own_way(picture, state.brokers.get(workload)) else written
         if shown.value == wanted:
             continue
         if not wanted:

@@ -1,7 +1,7 @@
 """The soak, the finalized log, and ZooKeeper without clients."""
 
 from switchover.cluster.ending import needs_zookeeper, zookeeper_servers
-from switchover.cluster.gates.read import log_of, samples, silence, zookeeper_of
+from switchover.cluster.gates.read import kubernetes_of, log_of, samples, silence, zookeeper_of
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
@@ -20,7 +20,6 @@ from switchover.reasons.ending import (
     ZOOKEEPER_UNVERIFIED,
 )
 from switchover.reasons.rollback import BROKER_SILENT
-from switchover.reasons.walk import NOT_OBSERVED
 
 
 def _stood(picture: Picture) -> float:
@@ -89,12 +88,12 @@ def check_zookeeper_unused(picture: Picture) -> Verdict:
                                  " Where it is others' too, and stays: spec.zookeeper.shared: true")
     if not picture.facts.zookeeper_connections:
         return unknown(ZOOKEEPER_UNVERIFIED, "no ZooKeeper server was asked")
-    state = picture.facts.kubernetes
-    if not isinstance(state, Known):
-        return unknown(NOT_OBSERVED, state.why)
+    state = kubernetes_of(picture)
+    if isinstance(state, Verdict):
+        return state
     connect = picture.spec.zookeeper.connect
     controllers = picture.spec.controllers.name
-    for name, workload in {**state.value.brokers, controllers: state.value.controllers}.items():
+    for name, workload in {**state.brokers, controllers: state.controllers}.items():
         if workload is not None and (asking := ", ".join(needs_zookeeper.users(workload.template, connect))):
             cure = "apply a template without it, and let the pods restart while ZooKeeper is still there"
             if name == controllers:
@@ -144,8 +143,8 @@ def _not_back(picture: Picture) -> Verdict | None:
 
 def check_back_without_zookeeper(picture: Picture) -> Verdict:
     """The node that was evicted while ZooKeeper is stopped runs again. Where it does not, ZooKeeper is put back first."""
-    if not isinstance(picture.facts.kubernetes, Known):
-        return unknown(NOT_OBSERVED, picture.facts.kubernetes.why)
+    if isinstance(state := kubernetes_of(picture), Verdict):
+        return state
     for name in picture.batch:
         record, pod = picture.position.nodes[name], picture.pod_of(name)
         mode = picture.mode(record.node_id)

@@ -12,6 +12,7 @@ from switchover.api.status import Verdict as Outcome
 from switchover.cluster import modes, template
 from switchover.cluster.door import edits
 from switchover.cluster.gates.ending import check_zookeeper_released
+from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.picture import Picture
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.gate import Gate, Verdict, fail, gravest, passed, unknown, wait
@@ -150,11 +151,11 @@ def check_finalize_begun(picture: Picture) -> Verdict:
 def check_hand_over_begun(picture: Picture) -> Verdict:
     """The first effect of HandOver is seen: an update strategy as it was, a claim that is taken off, or a broker that runs
     by a template of the user's own."""
-    state = picture.facts.kubernetes
-    if not isinstance(state, Known):
-        return unknown(NOT_OBSERVED, state.why)
-    for name, workload in state.value.brokers.items():
-        original = state.value.originals.get(name)
+    state = kubernetes_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    for name, workload in state.brokers.items():
+        original = state.originals.get(name)
         if workload is not None and (workload.claimed_by != picture.uid or (
                 original is not None and workload.update_strategy == original["updateStrategy"])):
             return passed(f"StatefulSet {name} is handed over")

@@ -1,6 +1,7 @@
 """That controllers can tell the brokers what they decide, before they have anything to decide."""
 
 from switchover.cluster import names
+from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.kubernetes.reports import REACH
@@ -11,10 +12,10 @@ from switchover.reasons.walk import NOT_OBSERVED
 
 def check_controllers_reach_brokers(picture: Picture) -> Verdict:
     """Every controller's pod has reached every broker's inter-broker listener when it started."""
-    state = picture.facts.kubernetes
-    if not isinstance(state, Known):
-        return unknown(NOT_OBSERVED, state.why)
-    workload = state.value.controllers
+    state = kubernetes_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    workload = state.controllers
     if workload is None:
         told = picture.told_by_controllers()
         if not isinstance(told, Known):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from switchover.cluster import coming_up
+from switchover.cluster.facts import KubernetesState
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Verdict, unknown
 from switchover.engine.rollout import Phase
@@ -13,6 +14,7 @@ from switchover.outside.addresses import Address
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.controllers import CONTROLLER_COMING_UP, CONTROLLER_IN_TROUBLE, METADATA_LOG_UNKNOWN, QUORUM_UNKNOWN
+from switchover.reasons.walk import NOT_OBSERVED
 from switchover.zookeeper.nodes import MigrationNode, ZooKeeperState
 
 
@@ -85,6 +87,11 @@ def was_restarted(picture: Picture, name: str) -> bool:
     pods, opened = pods_of_controllers(picture), picture.position.opened
     started = pods[name].started_at if name in pods else None
     return bool(picture.position.nodes[name].evictions) and (started is None or opened is None or started > opened)
+
+
+def kubernetes_of(picture: Picture) -> KubernetesState | Verdict:
+    state = picture.facts.kubernetes
+    return state.value if isinstance(state, Known) else unknown(NOT_OBSERVED, state.why)
 
 
 def zookeeper_of(picture: Picture) -> ZooKeeperState | Verdict:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from switchover.cluster import names, template
 from switchover.cluster.gates.dual_write import check_dual_write
 from switchover.cluster.gates.parity import PATIENCE_SECONDS, check_parity
-from switchover.cluster.gates.read import copied_under_claim, is_claimed, samples, zookeeper_of
+from switchover.cluster.gates.read import copied_under_claim, is_claimed, kubernetes_of, samples, zookeeper_of
 from switchover.cluster.gates.workloads import original_missing
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
@@ -30,7 +30,6 @@ from switchover.reasons.rollback import (
     WRONG_MODE,
     ZOOKEEPER_REGISTRATION,
 )
-from switchover.reasons.walk import NOT_OBSERVED
 from switchover.zookeeper.nodes import ZooKeeperState
 
 NAMED_SAMPLES = 6
@@ -108,10 +107,10 @@ def check_partition_versions(picture: Picture) -> Verdict:
 
 def check_controllers_stopped(picture: Picture) -> Verdict:
     """Each controller of the batch is Ready and refuses connections: it waits instead of running Kafka."""
-    state = picture.facts.kubernetes
-    if not isinstance(state, Known):
-        return unknown(NOT_OBSERVED, state.why)
-    if state.value.controllers is None:
+    state = kubernetes_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if state.controllers is None:
         return passed("there are no controllers")
     for name in picture.batch:
         answer = picture.facts.answers.get(picture.controllers[name], Unknown(f"{name} was not asked"))
@@ -175,11 +174,11 @@ def check_plain_broker(picture: Picture) -> Verdict:
 
 def check_template_is_original(picture: Picture) -> Verdict:
     """Before each eviction on the last way back: the pod must come up by what the user wrote, replaced by us alone."""
-    state = picture.facts.kubernetes
-    if not isinstance(state, Known):
-        return unknown(NOT_OBSERVED, state.why)
-    for name, workload in state.value.brokers.items():
-        original = state.value.originals.get(name)
+    state = kubernetes_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    for name, workload in state.brokers.items():
+        original = state.originals.get(name)
         if workload is None:
             continue
         if original is None:
@@ -194,17 +193,17 @@ def check_template_is_original(picture: Picture) -> Verdict:
 
 def check_controllers_gone(picture: Picture) -> Verdict:
     """Nothing of the controllers is left that a next attempt could trip over (Strimzi #11262)."""
-    state, zookeeper = picture.facts.kubernetes, zookeeper_of(picture)
-    if not isinstance(state, Known):
-        return unknown(NOT_OBSERVED, state.why)
+    state, zookeeper = kubernetes_of(picture), zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
     if isinstance(zookeeper, Verdict):
         return zookeeper
     if zookeeper.migration is not None:
         return wait(LEFTOVER, "/migration still exists", subject="/migration", unblocks="Switchover deletes it")
     name = picture.spec.controllers.name
-    left = [f"StatefulSet {name}"] if state.value.controllers is not None else [
-        *(f"claim {claim}" for claim in state.value.controller_claims),
-        *([f"Secret {names.node_files(name)}"] if state.value.node_files.get(name) else [])]
+    left = [f"StatefulSet {name}"] if state.controllers is not None else [
+        *(f"claim {claim}" for claim in state.controller_claims),
+        *([f"Secret {names.node_files(name)}"] if state.node_files.get(name) else [])]
     return _left(left) or passed("nothing is left of the controllers")
 
 
@@ -217,18 +216,18 @@ def _left(left: Sequence[str]) -> Verdict | None:
 
 def check_brokers_released(picture: Picture) -> Verdict:
     """The brokers' StatefulSets are the user's again, without our files, our copy of the original and our claim."""
-    state = picture.facts.kubernetes
-    if not isinstance(state, Known):
-        return unknown(NOT_OBSERVED, state.why)
-    for name, workload in state.value.brokers.items():
-        if workload is not None and not template.is_restored(workload, state.value.originals.get(name)):
+    state = kubernetes_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    for name, workload in state.brokers.items():
+        if workload is not None and not template.is_restored(workload, state.originals.get(name)):
             return wait(TEMPLATE_NOT_RESTORED, f"StatefulSet {name} has not its own template and update strategy back",
                         subject=name, unblocks="every pod of it runs by its own template; Switchover restores the rest")
     return _left([
-        *(f"Secret {names.node_files(name)}" for name in picture.broker_sets if state.value.node_files.get(name)),
+        *(f"Secret {names.node_files(name)}" for name in picture.broker_sets if state.node_files.get(name)),
         *(f"the original of StatefulSet {name}" for name in picture.broker_sets
-          if state.value.originals.get(name) is not None),
-        *(f"the claim on StatefulSet {name}" for name, workload in state.value.brokers.items()
+          if state.originals.get(name) is not None),
+        *(f"the claim on StatefulSet {name}" for name, workload in state.brokers.items()
           if workload is not None and workload.claimed_by == picture.uid),
     ]) or passed("the brokers' StatefulSets are the user's own")
 

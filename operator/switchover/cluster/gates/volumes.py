@@ -8,13 +8,12 @@ from collections.abc import Mapping
 
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.cluster.gates.quorum import check_quorum_up
+from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.gates.replicas import check_all_in_sync
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.kubernetes.workloads import Pod
-from switchover.outside.observed import Known
 from switchover.reasons.controllers import QUORUM_VOLUMES_LOST, VOLUME_REPLACED
-from switchover.reasons.walk import NOT_OBSERVED
 
 SETTLING = (Step.PREFLIGHT, Step.PROVISION_CONTROLLERS)
 """Steps in which no node depends on the controllers' volumes; on the way back they are removed there."""
@@ -23,8 +22,8 @@ CAUGHT_UP_SECONDS = 60.0
 
 
 def check_volumes_kept(picture: Picture) -> Verdict:
-    if not isinstance(picture.facts.kubernetes, Known):
-        return unknown(NOT_OBSERVED, picture.facts.kubernetes.why)
+    if isinstance(state := kubernetes_of(picture), Verdict):
+        return state
     replaced = _replaced(picture)
     if not replaced:
         return passed("every node has the volumes that it had")

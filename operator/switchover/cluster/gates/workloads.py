@@ -9,13 +9,12 @@ from switchover.cluster import names, template
 from switchover.cluster.controllers import borrowed
 from switchover.cluster.door.layout import ContainerMissing, container_of
 from switchover.cluster.facts import KubernetesState
-from switchover.cluster.gates.read import samples
+from switchover.cluster.gates.read import kubernetes_of, samples
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.kubernetes import gitops
 from switchover.kubernetes.workloads import Workload
 from switchover.outside.observed import Known
-from switchover.reasons.walk import NOT_OBSERVED
 from switchover.reasons.workloads import (
     CONTAINER_MISSING,
     NODE_CORDONED,
@@ -35,16 +34,16 @@ from switchover.reasons.workloads import (
 def check_template_is_ours(picture: Picture) -> Verdict:
     """Before each eviction the template is read again: not ours, no eviction
     (docs/facts/kubernetes.md#an-unchanged-apply-makes-a-hybrid)."""
-    state = picture.facts.kubernetes
-    if not isinstance(state, Known):
-        return unknown(NOT_OBSERVED, state.why)
+    state = kubernetes_of(picture)
+    if isinstance(state, Verdict):
+        return state
     for name, brokers in picture.broker_sets.items():
-        workload = state.value.brokers.get(name)
+        workload = state.brokers.get(name)
         if workload is None:
             return _missing(name)
         if changed := template.changed_back(workload, brokers, _new_image(picture, name)):
             return _reverted(picture, workload, changed)
-        if state.value.originals.get(name) is None:
+        if state.originals.get(name) is None:
             return original_missing(picture, name)
     return passed("the brokers' templates are ours")
 
@@ -71,11 +70,11 @@ def original_missing(picture: Picture, name: str) -> Verdict:
 
 def check_originals_kept(picture: Picture) -> Verdict:
     """Before the update strategies are given back: what they were is known."""
-    state = picture.facts.kubernetes
-    if not isinstance(state, Known):
-        return unknown(NOT_OBSERVED, state.why)
-    for name, workload in state.value.brokers.items():
-        if workload is not None and workload.claimed_by == picture.uid and state.value.originals.get(name) is None:
+    state = kubernetes_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    for name, workload in state.brokers.items():
+        if workload is not None and workload.claimed_by == picture.uid and state.originals.get(name) is None:
             return original_missing(picture, name)
     return passed("what the StatefulSets were is kept")
 
@@ -104,11 +103,11 @@ def _reverted(picture: Picture, workload: Workload, changed: Sequence[str]) -> V
 
 def check_replicas_unchanged(picture: Picture) -> Verdict:
     """The nodes are the ones on record: a pod that came since has no file, one that went takes its replicas or vote away."""
-    state = picture.facts.kubernetes
-    if not isinstance(state, Known):
-        return unknown(NOT_OBSERVED, state.why)
-    sets = {name: (workload, len(picture.pods_of(name))) for name, workload in state.value.brokers.items()}
-    sets[picture.spec.controllers.name] = state.value.controllers, len(picture.controllers)
+    state = kubernetes_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    sets = {name: (workload, len(picture.pods_of(name))) for name, workload in state.brokers.items()}
+    sets[picture.spec.controllers.name] = state.controllers, len(picture.controllers)
     for name, (workload, expected) in sets.items():
         if workload is not None and workload.replicas != expected:
             return fail(REPLICAS_CHANGED, f"StatefulSet {name} was scaled while its nodes are being moved", subject=name,
@@ -119,25 +118,25 @@ def check_replicas_unchanged(picture: Picture) -> Verdict:
 
 def check_nodes_schedulable(picture: Picture) -> Verdict:
     """No batch starts while a node that carries a broker is cordoned."""
-    state = picture.facts.kubernetes
-    if not isinstance(state, Known):
-        return unknown(NOT_OBSERVED, state.why)
-    for workload in state.value.brokers.values():
+    state = kubernetes_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    for workload in state.brokers.values():
         for pod in workload.pods.values() if workload is not None else ():
             if pod.cordoned:
                 return wait(NODE_CORDONED, f"node {pod.node} is cordoned and carries {pod.name}", subject=pod.node,
                             unblocks=f"kubectl uncordon {pod.node}")
-    unseen = any(pod.cordoned is None for each in state.value.brokers.values() if each for pod in each.pods.values())
+    unseen = any(pod.cordoned is None for each in state.brokers.values() if each for pod in each.pods.values())
     return passed("we may not read nodes" if unseen else "no node of a broker is cordoned")
 
 
 def check_no_pod_would_restart(picture: Picture) -> Verdict:
     """The update strategy may only come back while every pod has the update revision
     (docs/facts/kubernetes.md#the-update-strategy)."""
-    state = picture.facts.kubernetes
-    if not isinstance(state, Known):
-        return unknown(NOT_OBSERVED, state.why)
-    for name, workload in state.value.brokers.items():
+    state = kubernetes_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    for name, workload in state.brokers.items():
         if workload is None:
             return _missing(name)
         for pod in workload.pods.values():
@@ -170,18 +169,18 @@ def _back_to(picture: Picture, workload: Workload, revision: str) -> str:
 
 def check_users_template_can_be(picture: Picture) -> Verdict:
     """What brokers on KRaft would start with is not what they had on ZooKeeper, and no pod is replaced but by us."""
-    state = picture.facts.kubernetes
-    if not isinstance(state, Known):
-        return unknown(NOT_OBSERVED, state.why)
-    for name, workload in state.value.brokers.items():
+    state = kubernetes_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    for name, workload in state.brokers.items():
         if workload is None:
             return _missing(name)
         brokers = picture.broker_sets[name]
         changed = template.changed_back(workload, brokers)
         if {"volumes", "mounts"} & {*changed} and not template.is_users_new(
-                workload, brokers, state.value.originals.get(name)):
+                workload, brokers, state.originals.get(name)):
             return _reverted(picture, workload, changed)
-        if _new_image(picture, name) and _has_the_image_of(workload, brokers, state.value.originals.get(name)):
+        if _new_image(picture, name) and _has_the_image_of(workload, brokers, state.originals.get(name)):
             return wait(OLD_IMAGE, f"the template of StatefulSet {name} has the image of before the upgrade: its brokers"
                         " would start an older Kafka", subject=f"StatefulSet {name}", threshold=_new_image(picture, name),
                         unblocks="apply it with an image of Kafka 3.9")
@@ -201,11 +200,11 @@ def _has_the_image_of(workload: Workload, brokers: BrokerSet, original: Mapping[
 
 def check_only_ours_would_restart(picture: Picture) -> Verdict:
     """Every pod has the update revision; or each template is one that the user has brought, to which they are rolled."""
-    state = picture.facts.kubernetes
-    if not isinstance(state, Known):
-        return unknown(NOT_OBSERVED, state.why)
+    state = kubernetes_of(picture)
+    if isinstance(state, Verdict):
+        return state
     if picture.own_configuration:
-        return _missing_template(picture, state.value) or passed("the brokers are rolled to their new templates")
+        return _missing_template(picture, state) or passed("the brokers are rolled to their new templates")
     found = check_no_pod_would_restart(picture)
     if found.reason != "WouldRestart":
         return found
@@ -246,24 +245,24 @@ def _missing_template(picture: Picture, state: KubernetesState) -> Verdict | Non
 
 def check_git_has_the_template(picture: Picture) -> Verdict:
     """Somebody's manifest has what runs: the next apply of it takes no file away from a broker."""
-    state = picture.facts.kubernetes
-    if not isinstance(state, Known):
-        return unknown(NOT_OBSERVED, state.why)
+    state = kubernetes_of(picture)
+    if isinstance(state, Verdict):
+        return state
     if picture.own_configuration:
-        return _missing_template(picture, state.value) or wait(
-            OWN_TEMPLATE, f"{', '.join(f'StatefulSet {name}' for name in state.value.brokers)} has a new template: once"
+        return _missing_template(picture, state) or wait(
+            OWN_TEMPLATE, f"{', '.join(f'StatefulSet {name}' for name in state.brokers)} has a new template: once"
             " HandOver is approved, Switchover's script and edits are taken out of it, and its brokers are rolled to it,"
-            " canary first, and must come back on KRaft", subject=next(iter(state.value.brokers)),
+            " canary first, and must come back on KRaft", subject=next(iter(state.brokers)),
             unblocks="see that its configuration says what `switchover export` prints, then approve HandOver"
-                     f"{_and_keep(picture, state.value)}")
-    for name, workload in state.value.brokers.items():
+                     f"{_and_keep(picture, state)}")
+    for name, workload in state.brokers.items():
         if workload is None:
             return _missing(name)
-        if template.is_users_new(workload, picture.broker_sets[name], state.value.originals.get(name)):
+        if template.is_users_new(workload, picture.broker_sets[name], state.originals.get(name)):
             return wait(OWN_TEMPLATE, f"StatefulSet {name} has a template without Switchover's edits, and none of its pods"
                         " was replaced yet", subject=name,
                         unblocks="where its configuration says what `switchover export` prints:"
-                                 f" {_to_own_configuration(picture)}{_and_keep(picture, state.value)}")
+                                 f" {_to_own_configuration(picture)}{_and_keep(picture, state)}")
         if not workload.applied_by:
             return wait(NOT_IN_GIT, f"nobody but Switchover has applied the template that StatefulSet {name} runs by now:"
                         " the next apply of the old one would take the brokers' edits away", subject=name,
