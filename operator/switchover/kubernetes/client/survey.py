@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from switchover.api.meta import API_VERSION
-from switchover.kubernetes.client.api_server import FIELD_MANAGER, JSON_PATCH, ApiServer, Conflict, NotFound
+from switchover.kubernetes.client.api_server import FIELD_MANAGER, ApiServer, Conflict, NotFound
 from switchover.kubernetes.survey import GroupMigration, StorageClasses, TemplateChange
 from switchover.outside.ask import Answers
 from switchover.outside.errors import Fenced
@@ -127,11 +127,9 @@ class KubernetesSurvey:
 
     async def try_patch(self, kind: str, name: str, operations: Sequence[Mapping[str, Any]]) -> TemplateChange:
         """JSON patch with dryRun=All: admission judges and changes it, and nothing is stored."""
-        body = [dict(operation) for operation in operations]
         path = self._server.path("apps/v1", kind, name)
         try:
-            found = await self._server.request("PATCH", path, body, content_type=JSON_PATCH,
-                                               field_manager=FIELD_MANAGER, dry_run="All")
+            found = await self._server.json_patch(path, operations, dry_run=True)
         except (NotFound, Conflict) as error:
             raise Fenced(f"{kind} {name} is not what was read: {error}") from None
         return TemplateChange(found["spec"]["template"], found["spec"].get("updateStrategy") or {})
