@@ -129,7 +129,7 @@ class MigrationConsumer:
         elif offsets is not None:
             given = {TopicPartition(each.topic, each.partition): each.offset for each in offsets}
         else:
-            given = {partition: offset for stream in self.streams for partition, offset in stream.position().items()}
+            given = self._handed_out()
         claims = {partition: claim for stream in self.streams for partition, claim in stream.commit(given).items()}
         if strangers := sorted(given.keys() - claims):
             raise KafkaException(KafkaError(KafkaError._STATE, f"{strangers[0]} is not assigned to this consumer"))
@@ -140,13 +140,17 @@ class MigrationConsumer:
 
     def position(self, partitions: Sequence[Place]) -> list[Place]:
         """The offset after the last record that was handed out; OFFSET_INVALID for what is not assigned."""
-        known = {partition: offset for stream in self.streams for partition, offset in stream.position().items()}
+        known = self._handed_out()
         return [Place(each.topic, each.partition, known.get(TopicPartition(each.topic, each.partition), -1001))
                 for each in partitions]
 
     def assignment(self) -> list[Place]:
         """What is fetched."""
-        return [Place(*partition) for partition in sorted(each for stream in self.streams for each in stream.position())]
+        return [Place(*partition) for partition in sorted(self._handed_out())]
+
+    def _handed_out(self) -> dict[TopicPartition, int]:
+        """Up to where, of each partition that is fetched."""
+        return {partition: offset for stream in self.streams for partition, offset in stream.position().items()}
 
     def close(self, timeout: float = 15.0) -> None:
         """Finish, commit, release and leave, within `timeout` seconds and a few; what is not done then is left to others."""
