@@ -294,7 +294,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         return closed, (), f"{step.name} waits again: no approval of it counts any more, and nothing of it was done"
     if not judge.all_open(leg.watch, picture):
         if judge.spoilt(leg.watch) and at.batch is not None and at.batch.proven is not None:
-            return replace(at, batch=replace(at.batch, proven=None)), (), "a watch gate closed: the bake starts anew"
+            return at.unproven(), (), "a watch gate closed: the bake starts anew"
         return _rescue(leg, picture, judge, now)
     if effects := leg.goal(picture):
         judge.all_open(leg.done, picture)              # told meanwhile: what never comes about is not tried in silence
@@ -334,7 +334,7 @@ def _stand(leg: Leg[P], picture: P, judge: Judge[P]) -> tuple[Position, tuple[Ef
         spoilt = spoilt or (batch is not None and batch.proven is None)
     judge.all_open(leg.done, picture)
     if spoilt and at.batch is not None and at.batch.proven is not None:
-        return replace(at, batch=replace(at.batch, proven=None)), (), "a gate closed in the pause: the bake starts anew"
+        return at.unproven(), (), "a gate closed in the pause: the bake starts anew"
     return at, (), ""
 
 

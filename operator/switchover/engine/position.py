@@ -83,6 +83,11 @@ class Position:
         settled = {name: replace(self.nodes[name], settled=True) for name in self.batch.nodes}
         return replace(self, batch=None, nodes={**self.nodes, **settled})
 
+    def unproven(self) -> "Position":
+        """The bake of the batch is off: its gates must pass again first."""
+        assert self.batch is not None
+        return replace(self, batch=replace(self.batch, proven=None))
+
     def left(self, nodes: Iterable[str], mode: str) -> list[str]:
         """Those of `nodes` that are not assigned to `mode` yet, or were and have not settled in it."""
         return [name for name in nodes if self.nodes[name].assigned != mode or not self.nodes[name].settled]

@@ -116,7 +116,7 @@ def roll(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> Move:
     if not moving:
         return _prove(rollout, picture, at.batch, judge, now)
     if at.batch.proven is not None:
-        return Move(replace(at, batch=replace(at.batch, proven=None)), note="a node of the batch left its mode")
+        return Move(at.unproven(), note="a node of the batch left its mode")
     return next((move for move in moving if move.position != at or move.effects), Move(at))
 
 
@@ -208,8 +208,7 @@ def _prove(rollout: Rollout[P], picture: P, batch: Batch, judge: Judge[P], now: 
             return Move(at)
         return Move(replace(at, batch=replace(batch, proven=now)), note=f"{nodes} proven in mode {rollout.mode}")
     if ill:                                     # what could not be observed makes the bake longer, not begin anew
-        again = replace(at, batch=replace(batch, proven=None))
-        return Move(again, note=f"a gate of {nodes} closed: its bake starts anew")
+        return Move(at.unproven(), note=f"a gate of {nodes} closed: its bake starts anew")
     bake = size_of(rollout, picture).bake
     if now - batch.proven < bake:
         judge.add("Bake", wait(BAKING, f"{nodes} must stay healthy before the next batch", subject=nodes,
