@@ -1,5 +1,6 @@
 """What is read of one workload costs what it costs alone, however many pods others have in its namespace."""
 
+from collections import Counter
 from typing import Any
 
 from simulation.virtual_time import Timeline
@@ -16,6 +17,7 @@ class Asked(ApiServer):
     def __init__(self) -> None:
         self.namespace = "shop"
         self.collections: dict[str, Any] = {}
+        self.asked: Counter[str] = Counter()
 
     async def get(self, path: str) -> dict[str, Any]:
         template = {"metadata": {"labels": {**LABELS, "tier": "back"}}, "spec": {"containers": []}}
@@ -24,6 +26,7 @@ class Asked(ApiServer):
 
     async def items(self, path: str, labels: Any = None) -> list[dict[str, Any]]:
         self.collections[path.rpartition("/")[2]] = labels
+        self.asked[path.rpartition("/")[2]] += 1
         return []
 
 
@@ -38,3 +41,10 @@ async def test_and_so_are_the_pods_of_brokers() -> None:
     server = Asked()
     assert await KubernetesWorkloads(server, Timeline()).stateful_set("orders") is not None
     assert server.collections["pods"] == LABELS
+
+
+async def test_what_is_of_no_workload_alone_is_asked_for_once_for_all_of_them() -> None:
+    server = Asked()
+    found = await KubernetesWorkloads(server, Timeline()).stateful_sets(["kafka", "kafka-controller"])
+    assert None not in found.values()
+    assert server.asked == {"pods": 2, "poddisruptionbudgets": 1, "persistentvolumeclaims": 1}

@@ -267,18 +267,17 @@ class Observer:
                 ("node files", name), lambda: workloads.node_files(names.node_files(name)), age)
             return found.value
 
-        observed, files, originals, own, claims = await asyncio.gather(
-            asyncio.gather(*(workloads.stateful_set(name) for name in sets)),
+        observed, files, originals, claims = await asyncio.gather(
+            workloads.stateful_sets((*sets, controllers)),
             asyncio.gather(*map(node_files, (*sets, controllers))),
             asyncio.gather(*(workloads.original(names.original(name, picture.position.attempt)) for name in sets)),
-            workloads.stateful_set(controllers),
             workloads.volume_claims({names.CONTROLLERS_LABEL: controllers}),
         )
         return KubernetesState(
-            brokers=dict(zip(sets, observed, strict=True)),
+            brokers={name: observed[name] for name in sets},
             node_files=dict(zip((*sets, controllers), files, strict=True)),
             originals=dict(zip(sets, originals, strict=True)),
-            controllers=own,
+            controllers=observed[controllers],
             controller_claims=tuple(claims),
             lease_holder=lease_holder,
             listener_credentials=await self._listener_credentials(spec),

@@ -42,16 +42,34 @@ class KubernetesWorkloads:
     # --- reading ------------------------------------------------------------------------------------------------------
 
     async def stateful_set(self, name: str) -> Workload | None:
-        """The StatefulSet with its pods and the budgets that select them; None when it does not exist."""
-        found = await self._server.find(self._server.path("apps/v1", "StatefulSet", name))
-        if found is None:
-            return None
-        pods, budgets, volumes = await asyncio.gather(
-            self._server.items(self._server.path("v1", "Pod"), required(found["spec"].get("selector"))),
+        """One alone of `stateful_sets`."""
+        return (await self.stateful_sets((name,)))[name]
+
+    async def stateful_sets(self, wanted: Sequence[str]) -> Mapping[str, Workload | None]:
+        """The StatefulSets with their pods and the budgets that select them; None for one that does not exist."""
+        found = await asyncio.gather(*(
+            self._server.find(self._server.path("apps/v1", "StatefulSet", name)) for name in wanted))
+        if not any(found):
+            return dict.fromkeys(wanted)
+        budgets, volumes, *pods = await asyncio.gather(
             self._server.items(self._server.path("policy/v1", "PodDisruptionBudget")),
             self._server.items(self._server.path("v1", "PersistentVolumeClaim")),
+            *(self._pods_of(each) for each in found),
         )
         self._remember("policy/v1", "PodDisruptionBudget", budgets)
+        read = await asyncio.gather(*(self._workload(*each, budgets, volumes) for each in zip(found, pods, strict=True)))
+        return dict(zip(wanted, read, strict=True))
+
+    async def _pods_of(self, stateful_set: Mapping[str, Any] | None) -> Sequence[Mapping[str, Any]]:
+        """What its selector can select of the namespace."""
+        if stateful_set is None:
+            return ()
+        return await self._server.items(self._server.path("v1", "Pod"), required(stateful_set["spec"].get("selector")))
+
+    async def _workload(self, found: Mapping[str, Any] | None, pods: Sequence[Mapping[str, Any]],
+                        budgets: Sequence[Mapping[str, Any]], volumes: Sequence[Mapping[str, Any]]) -> Workload | None:
+        if found is None:
+            return None
         uid = found["metadata"]["uid"]
         own = [pod for pod in pods if any(owner["uid"] == uid for owner in _metadata(pod, "ownerReferences", ()))]
         cordoned = await self._cordoned({node for pod in own if (node := pod["spec"].get("nodeName"))})
@@ -59,7 +77,7 @@ class KubernetesWorkloads:
         labels = (found["spec"]["template"].get("metadata") or {}).get("labels") or {}
         own_budgets = [budget for budget in budgets if selects(budget["spec"].get("selector"), labels)]
         return Workload(
-            name=name,
+            name=found["metadata"]["name"],
             uid=uid,
             replicas=found["spec"].get("replicas", 1),
             template=found["spec"]["template"],
