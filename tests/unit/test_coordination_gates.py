@@ -12,12 +12,12 @@ from switchover.api.consumer_group_migration import CoordinationMigration
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.coordination.acknowledgement import Acknowledgement
+from switchover.coordination.assignment import VARIANTS
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration, Subscribed
 from switchover.coordination.world import Owner
 from switchover.engine.gate import Gate, Verdict
 from switchover.groups import coordination
-from switchover.groups.coordination.members import VARIANTS
 from switchover.groups.coordination.ownership import check_converged
 from switchover.groups.coordination.preflight.registrations import find_wrong_group
 from switchover.groups.coordination.preflight.stores import find_hazards, find_wrong_storage

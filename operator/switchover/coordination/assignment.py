@@ -28,6 +28,15 @@ class Text(StrEnum):
     SINCE_1_0 = "t-p"
 
 
+Variant = tuple[Strategy, Text]
+VARIANTS: Mapping[str, Variant] = {
+    "Range": (Strategy.RANGE, Text.SINCE_1_0),
+    "RoundRobin": (Strategy.ROUND_ROBIN, Text.SINCE_1_0),
+    "RoundRobinUpTo0_11": (Strategy.ROUND_ROBIN, Text.UP_TO_0_11),
+}
+"""By their names in spec.coordination.assignmentStrategy. `range` hashes no text."""
+
+
 class Ambiguous(Exception):
     """Two partitions have the same hash: their order in Java hangs on a hash map, and cannot be reproduced."""
 

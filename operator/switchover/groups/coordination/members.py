@@ -12,21 +12,13 @@ from functools import cached_property
 from zlib import crc32
 
 from switchover.api.consumer_group_migration import CoordinationMigration
-from switchover.coordination.assignment import Ambiguous, Strategy, Text
+from switchover.coordination.assignment import VARIANTS, Ambiguous
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Malformed
 from switchover.coordination.world import World
 from switchover.grouped import grouped
 from switchover.kafka.group import LEFT, Group, Member
 from switchover.partition import TopicPartition
-
-Variant = tuple[Strategy, Text]
-VARIANTS: Mapping[str, Variant] = {
-    "Range": (Strategy.RANGE, Text.SINCE_1_0),
-    "RoundRobin": (Strategy.ROUND_ROBIN, Text.SINCE_1_0),
-    "RoundRobinUpTo0_11": (Strategy.ROUND_ROBIN, Text.UP_TO_0_11),
-}
-"""By their names in spec.coordination.assignmentStrategy. `range` hashes no text."""
 
 
 class Consumer(StrEnum):

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from switchover.coordination.assignment import Ambiguous, Strategy
+from switchover.coordination.assignment import VARIANTS, Ambiguous, Strategy
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Malformed, Subscribed, differs_in_java
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, unknown, wait, warn
-from switchover.groups.coordination.members import VARIANTS, Consumer, Members
+from switchover.groups.coordination.members import Consumer, Members
 from switchover.groups.coordination.membership import NO_STRANGERS, PODS_ARE_MEMBERS
 from switchover.groups.coordination.read import members_of
 from switchover.groups.gates.read import samples
