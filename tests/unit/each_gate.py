@@ -1,14 +1,41 @@
-"""For the rules of every gate, of a cluster's migration and of a group's: which gates there are, and what one reads."""
+"""For the rules of every gate, of a cluster's migration and of a group's: which there are, what one reads, what shuts it."""
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 from dataclasses import fields
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from switchover.engine.gate import Gate
+from switchover.api.status import Verdict as Outcome
+from switchover.engine.gate import Gate, Verdict
 
 Facts = TypeVar("Facts")
+
+
+class Finding(NamedTuple):
+    """What is wrong with the healthy picture of a gate, and what the gate must say; `cure` is in what unblocks it."""
+
+    gate: str
+    what: str
+    spoil: Callable[[Any], Any]
+    outcome: Outcome
+    reason: str
+    subject: str = ""
+    cure: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name of its test."""
+        return f"{self.gate}: {self.what}"
+
+    def told(self, verdict: Verdict) -> None:
+        """Raises `AssertionError` unless the verdict says it, in words."""
+        assert (verdict.outcome, verdict.reason) == (self.outcome, self.reason), verdict
+        assert verdict.message
+        assert not self.subject or self.subject == verdict.subject
+        assert self.cure in verdict.unblocks
+        assert verdict.unblocks
 
 
 def every_gate(gates: ModuleType, preflight: ModuleType) -> dict[str, Gate[Any]]:

@@ -65,6 +65,14 @@ def test_without_room_for_a_surge_pods_leave_before_their_successors_start(back)
     assert (most, walk.fewest) == (4, 2)
 
 
+def in_the_middle_of(step: str) -> Walk:
+    """A Deployment's walk, with a batch of the step proven; in Settle, which has none, once it has begun."""
+    walk = PLANS["Deployment"]()
+    return walk.until(lambda: walk.position.step == step and (
+        walk.position.opened is not None if step == "Settle"
+        else walk.position.batch is not None and walk.position.batch.proven))
+
+
 # --- what is the user's own ----------------------------------------------------------------------------------------------
 
 OWN: dict[str, dict[str, Any]] = {
@@ -97,9 +105,7 @@ def test_a_deployment_gets_its_own_settings_back_and_nothing_restarts_for_it(own
 @pytest.mark.parametrize("back", [False, True], ids=["there", "back"])
 def test_what_others_change_in_the_template_meanwhile_stays_and_holds_nothing_up(step, back):
     """While it is paused no ReplicaSet has that template; its pods are known by those that they were made of."""
-    walk = PLANS["Deployment"]()
-    walk.until(lambda: walk.position.step == step and (walk.position.opened is not None if step == "Settle" else bool(
-        walk.position.batch is not None and walk.position.batch.proven)))
+    walk = in_the_middle_of(step)
     orders = walk.world.workloads["orders"]
     assert orders.spec["paused"]
     orders.spec["template"]["spec"]["containers"].append({"name": "mesh", "image": "mesh:1", "env": []})
@@ -167,9 +173,7 @@ RESET = {"a strategy of shares": SHARES, "shares, and no pause": {**SHARES, "pau
 @pytest.mark.parametrize("step", ["Canary", "Rollout", "Settle"])
 @pytest.mark.parametrize("taken", RESET)
 def test_whoever_sets_the_strategy_alone_is_told_and_it_is_set_again(step, taken):
-    walk = PLANS["Deployment"]()
-    walk.until(lambda: walk.position.step == step and (walk.position.opened is not None if step == "Settle" else bool(
-        walk.position.batch is not None and walk.position.batch.proven)))
+    walk = in_the_middle_of(step)
     write_over(walk, RESET[taken])
     decision = walk.step()
     verdict = decision.judged["WorkloadsAreOurs"].verdict
@@ -182,9 +186,7 @@ def test_whoever_sets_the_strategy_alone_is_told_and_it_is_set_again(step, taken
 @pytest.mark.parametrize("step", ["Canary", "Rollout", "Settle"])
 @pytest.mark.parametrize("taken", TAKEN)
 def test_whoever_takes_the_hold_off_is_told_and_it_is_held_again(step, taken):
-    walk = PLANS["Deployment"]()
-    walk.until(lambda: walk.position.step == step and (walk.position.opened is not None if step == "Settle" else bool(
-        walk.position.batch is not None and walk.position.batch.proven)))
+    walk = in_the_middle_of(step)
     write_over(walk, TAKEN[taken])
     decision = walk.step()
     assert decision.judged["WorkloadsAreOurs"].verdict.reason == "DeploymentNotHeld"
