@@ -15,11 +15,11 @@ def made(name: str) -> Reason:
 
 
 def wait(reason: str, message: str, **words: Any) -> Verdict:
-    return gate.wait(made(reason), message, **words)
+    return gate.wait(made(reason), message, **{"unblocks": "", **words})
 
 
 def fail(reason: str, message: str, **words: Any) -> Verdict:
-    return gate.fail(made(reason), message, **words)
+    return gate.fail(made(reason), message, **{"unblocks": "", **words})
 
 
 def unknown(reason: str, message: str, **words: Any) -> Verdict:

@@ -22,6 +22,7 @@ from switchover.groups.refusals import POLICY
 from switchover.kafka.group import LEFT, GroupState, GroupType, OffsetsTopic, Readiness
 from switchover.kubernetes.jobs import JobState
 from switchover.outside.observed import Unknown
+from unit.each_gate import Finding
 from unit.given_reasons import VERDICTS, reasons
 from unit.group_gates import GATES, MOMENTS, downgrading
 from unit.group_pictures import (
@@ -82,18 +83,6 @@ from unit.group_spoilers import (
 )
 
 FAIL, WAIT, UNKNOWN, PASS = Outcome.FAIL, Outcome.WAIT, Outcome.UNKNOWN, Outcome.PASS
-
-
-class Finding(NamedTuple):
-    """What is wrong with the healthy picture of a gate, and what the gate must say; `cure` is in what unblocks it."""
-
-    gate: str
-    what: str
-    spoil: Callable[[Picture], Picture]
-    outcome: Outcome
-    reason: str
-    subject: str = ""
-    cure: str = ""
 
 
 BEYOND = (
@@ -395,15 +384,9 @@ FINDINGS = [
 ]
 
 
-@pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: f"{finding.gate}: {finding.what}")
+@pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.title)
 def test_what_is_wrong_is_told_with_its_subject_and_cure(finding):
-    seen = GATES[finding.gate].check(finding.spoil(MOMENTS[finding.gate]()))
-    assert (seen.outcome, seen.reason) == (finding.outcome, finding.reason), seen
-    assert seen.message
-    if finding.subject:
-        assert seen.subject == finding.subject
-    assert finding.cure in seen.unblocks
-    assert seen.unblocks
+    finding.told(GATES[finding.gate].check(finding.spoil(MOMENTS[finding.gate]())))
 
 
 def test_the_table_has_every_verdict_that_a_gate_can_give():

@@ -1,8 +1,6 @@
 """What can be wrong, and what the gate of a KafkaMigration says of it. Preflight's are in test_kraft_preflight.py."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 import pytest
 
@@ -11,7 +9,6 @@ from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import preflight
 from switchover.cluster.facts import Export
-from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import report
 from switchover.cluster.rehearsal.report import Report, as_message
 from switchover.kafka.node import NOT_LISTENING
@@ -20,6 +17,7 @@ from switchover.kubernetes.reports import DiskReport
 from switchover.metadata.image import BrokerRegistration, MigrationState
 from switchover.outside.observed import Known, Unknown
 from switchover.zookeeper.nodes import ControllerNode, MigrationNode
+from unit.each_gate import Finding
 from unit.judged_groups import Swept
 from unit.kraft_gates import GATES, MOMENTS, USERS_NEW, asks_for_own, finalized, given_back, reaching, taken, to_c, users_new
 from unit.kraft_spoilers import (
@@ -92,18 +90,8 @@ from unit.pictures import (
 )
 
 W, F, U = Outcome.WAIT, Outcome.FAIL, Outcome.UNKNOWN
-FOUND = report.Finding(report.Stage.COPY, "CopyWouldFail", Severity.BLOCKER, "nothing would be copied", "/config/users/evil")
-
-
-class Finding(NamedTuple):
-    """What is wrong with the healthy picture of a gate, and what the gate must say."""
-
-    gate: str
-    what: str
-    spoil: Callable[[Picture], Picture]
-    outcome: Outcome
-    reason: str
-    subject: str = ""
+FOUND = report.Finding(
+    report.Stage.COPY, "CopyWouldFail", Severity.BLOCKER, "nothing would be copied", "/config/users/evil", "delete it")
 
 
 FINDINGS = [
@@ -387,8 +375,10 @@ FINDINGS = [
     Finding("BrokersReleased", "a file of a broker", lambda p: spoil(p, "kubernetes", node_files={"kafka": {"a": "b"}}), W,
             "Leftover", "Secret kafka-switchover"),
     Finding("BrokersReleased", "our copy of the original", lambda p: spoil(p, "kubernetes", originals={"kafka": {
-        "template": workload_of(p).template, "updateStrategy": workload_of(p).update_strategy}}), W, "Leftover", "original"),
-    Finding("BrokersReleased", "our claim", lambda p: spoil_workload(p, claimed_by=p.uid), W, "Leftover", "claim"),
+        "template": workload_of(p).template, "updateStrategy": workload_of(p).update_strategy}}), W, "Leftover",
+            "the original of StatefulSet kafka"),
+    Finding("BrokersReleased", "our claim", lambda p: spoil_workload(p, claimed_by=p.uid), W, "Leftover",
+            "the claim on StatefulSet kafka"),
     Finding("BrokersReleased", "a template that is not back", lambda p: spoil(p, "kubernetes", originals={"kafka": {
         "template": {}, "updateStrategy": {}}}), W, "TemplateNotRestored", "kafka"),
     # volumes
@@ -404,14 +394,15 @@ FINDINGS = [
             "OutsideWindow", "night"),
     # workloads
     Finding("TemplateIsOurs", "no StatefulSet", without_workload, F, "StatefulSetMissing", "kafka"),
-    Finding("TemplateIsOurs", "the update strategy changed back", rolling_update, F, "RevertedByGitOps", "kafka"),
-    Finding("TemplateIsOurs", "the hybrid mount", hybrid, F, "RevertedByGitOps", "kafka"),
-    Finding("TemplateIsOurs", "no edits in the pod", without_edits, F, "RevertedByGitOps", "kafka"),
+    Finding("TemplateIsOurs", "the update strategy changed back", rolling_update, F, "RevertedByGitOps",
+            "StatefulSet kafka"),
+    Finding("TemplateIsOurs", "the hybrid mount", hybrid, F, "RevertedByGitOps", "StatefulSet kafka"),
+    Finding("TemplateIsOurs", "no edits in the pod", without_edits, F, "RevertedByGitOps", "StatefulSet kafka"),
     Finding("TemplateIsOurs", "nobody who keeps the start script", pod_spec(initContainers=[]), F, "RevertedByGitOps",
-            "kafka"),
+            "StatefulSet kafka"),
     Finding("TemplateIsOurs", "no volume with the script and the edits", pod_spec(volumes=[]), F, "RevertedByGitOps",
-            "kafka"),
-    Finding("TemplateIsOurs", "the container renamed", container_renamed, F, "RevertedByGitOps", "kafka"),
+            "StatefulSet kafka"),
+    Finding("TemplateIsOurs", "the container renamed", container_renamed, F, "RevertedByGitOps", "StatefulSet kafka"),
     Finding("TemplateIsOurs", "a clean-up of ControllerRevisions", without_original, F, "OriginalMissing",
             "ControllerRevision kafka-before-switchover-1"),
     Finding("ReplicasUnchanged", "a broker more", lambda p: spoil_workload(p, replicas=4), F, "ReplicasChanged", "kafka"),
@@ -455,12 +446,9 @@ FINDINGS = [
 """By the files of cluster/gates; of each, gate after gate."""
 
 
-@pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: f"{finding.gate}: {finding.what}")
+@pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.title)
 def test_a_gate_tells_what_is_wrong(finding: Finding):
-    verdict = GATES[finding.gate].check(finding.spoil(MOMENTS[finding.gate]()))
-    assert (verdict.outcome, verdict.reason) == (finding.outcome, finding.reason), verdict.message
-    assert finding.subject in verdict.subject
-    assert verdict.message
+    finding.told(GATES[finding.gate].check(finding.spoil(MOMENTS[finding.gate]())))
 
 
 def test_every_gate_between_the_steps_has_something_that_shuts_it():

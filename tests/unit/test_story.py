@@ -63,12 +63,12 @@ def test_a_fact_that_was_not_asked_for_meanwhile_is_not_news():
 
 
 def test_gates_that_found_the_same_are_told_together():
-    _, lines = told(Page(), SILENT, replace(SILENT, gate="Other"), judged("Third", wait(NODE_UNKNOWN, "else")))
+    _, lines = told(Page(), SILENT, replace(SILENT, gate="Other"), judged("Third", wait(NODE_UNKNOWN, "else", unblocks="")))
     assert lines[1:] == ("unknown: Quiet, Other: NodeUnknown, broker 1 was not heard", "waits: Third: NodeUnknown, else")
 
 
 def test_whatever_is_found_the_lines_of_a_pass_are_bounded():
-    many = [judged(f"Replace/{n}", wait(NODE_UNKNOWN, f"{n} " + "x" * 2 * LONGEST)) for n in range(3 * MOST)]
+    many = [judged(f"Replace/{n}", wait(NODE_UNKNOWN, f"{n} " + "x" * 2 * LONGEST, unblocks="")) for n in range(3 * MOST)]
     _, lines = told(Page(), *many)
     assert len(lines) == MOST + 1
     assert max(map(len, lines)) <= LONGEST + 2

@@ -52,14 +52,14 @@ def passed(message: str = "") -> Verdict:
     return Verdict(Outcome.PASS, "Passed", message)
 
 
-def wait(reason: Reason, message: str, *, subject: str = "", observed: object = "", threshold: object = "",
-         unblocks: str = "") -> Verdict:
+def wait(reason: Reason, message: str, *, unblocks: str, subject: str = "", observed: object = "",
+         threshold: object = "") -> Verdict:
     """Not yet: it may come true by itself."""
     return Verdict(Outcome.WAIT, reason.name, message, subject, str(observed), str(threshold), unblocks, Severity.BLOCKER)
 
 
-def fail(reason: Reason, message: str, *, subject: str = "", observed: object = "", threshold: object = "",
-         unblocks: str = "") -> Verdict:
+def fail(reason: Reason, message: str, *, unblocks: str, subject: str = "", observed: object = "",
+         threshold: object = "") -> Verdict:
     """It will not come true by itself: somebody must act."""
     return Verdict(Outcome.FAIL, reason.name, message, subject, str(observed), str(threshold), unblocks, Severity.BLOCKER)
 

@@ -124,7 +124,8 @@ def _choose(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> Mov
     at = picture.position
     left = rollout.left(picture)
     if not isinstance(left, Known):
-        judge.add("Order", wait(ORDER_UNKNOWN, f"cannot tell which node comes next: {left.why}"))
+        judge.add("Order", wait(ORDER_UNKNOWN, f"cannot tell which node comes next: {left.why}",
+                                unblocks="what is missing answers"))
         return Move(at)
     if not left.value:
         return Move(at, complete=True)
@@ -134,7 +135,7 @@ def _choose(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> Mov
         for name in candidate.batch.nodes if candidate.batch is not None else ():
             seen = rollout.sight(picture, name)
             if not isinstance(seen, Known):
-                judge.add(f"Replace/{name}", wait(NODE_UNKNOWN, seen.why, subject=name))
+                judge.add(f"Replace/{name}", wait(NODE_UNKNOWN, seen.why, subject=name, unblocks="it can be observed again"))
                 return Move(at)
             record = replace(candidate.nodes[name], evicting=seen.value.uid, evictions=1)
             candidate = candidate.with_node(name, record)
@@ -156,7 +157,7 @@ def _replace(rollout: Rollout[P], picture: P, name: str, judge: Judge[P], now: f
     record = at.nodes[name]
     seen = rollout.sight(picture, name)
     if not isinstance(seen, Known):
-        judge.add(f"Replace/{name}", wait(NODE_UNKNOWN, seen.why, subject=name))
+        judge.add(f"Replace/{name}", wait(NODE_UNKNOWN, seen.why, subject=name, unblocks="it can be observed again"))
         return Move(at)
     sight = seen.value
     on_record = sight.uid != "" and sight.uid == record.evicting

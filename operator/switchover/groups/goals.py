@@ -147,7 +147,8 @@ def check_release_begun(picture: Picture) -> Verdict:
         given_back = picture.rolls and workload.kind is WorkloadKind.DEPLOYMENT and not deployment.is_held(source)
         if source.claimed_by != picture.uid or given_back:
             return passed(f"{source} is handed over")
-    return wait(AWAITING_APPROVAL, "every workload is claimed and held: HandOver has not begun")
+    return wait(AWAITING_APPROVAL, "every workload is claimed and held: HandOver has not begun",
+                unblocks="the first workload is given back")
 
 
 def template(mode: str) -> Callable[[Picture], tuple[Effect, ...]]:

@@ -45,7 +45,8 @@ def check_claimed(picture: Picture) -> Verdict:
     if isinstance(state, Verdict):
         return state
     if state.controller is None:
-        return wait(NO_CONTROLLER, "/controller does not exist at this moment", subject="/controller")
+        return wait(NO_CONTROLLER, "/controller does not exist at this moment", subject="/controller",
+                    unblocks="a controller takes it, within seconds; if none does, look at ZooKeeper's health")
     if state.controller.ephemeral or state.controller.node_id not in picture.controllers.values():
         return wait(NOT_CLAIMED, "the KRaft controllers have not taken over /controller", subject="/controller",
                     observed=f"node {state.controller.node_id}", threshold=f"one of {sorted(picture.controllers.values())}",
@@ -93,7 +94,7 @@ def check_copied(picture: Picture) -> Verdict:
     if log.migration_state is not MigrationState.MIGRATION or log.open_transaction is not None:
         told = log.migration_state.name if log.migration_state is not None else "none"
         return wait(NOT_COPIED, "the metadata log does not say MIGRATION yet", subject="metadata log", observed=told,
-                    threshold="MIGRATION, no open transaction")
+                    threshold="MIGRATION, no open transaction", unblocks="the controllers finish the copy")
     return passed(f"copied up to offset {state.migration.offset}")
 
 

@@ -48,7 +48,8 @@ def check_finalized(picture: Picture) -> Verdict:
     flagged = sorted(node_id for node_id, ready in log.controllers.items() if ready)
     if flagged:
         return wait(CONTROLLER_FLAGGED, f"controllers {flagged} are registered with the migration flag",
-                    subject=f"controller {flagged[0]}")
+                    subject=f"controller {flagged[0]}",
+                    unblocks="they register anew, within seconds of their restart without the flag")
     return passed("POST_MIGRATION, no controller has the flag")
 
 
@@ -64,7 +65,8 @@ def check_dual_write_ended(picture: Picture) -> Verdict:
         return age
     if age <= picture.spec.gates.dual_write_max_age_seconds:
         return wait(STILL_DUAL_WRITING, "/migration was written a moment ago", subject="/migration",
-                    observed=f"{age:.1f} s", threshold=f"> {picture.spec.gates.dual_write_max_age_seconds} s")
+                    observed=f"{age:.1f} s", threshold=f"> {picture.spec.gates.dual_write_max_age_seconds} s",
+                    unblocks="nothing: nobody writes it any more; if it lasts, find the controller that still has the flag")
     return passed("/migration is frozen")
 
 

@@ -145,7 +145,8 @@ def check_finalize_begun(picture: Picture) -> Verdict:
         return unknown(NOT_OBSERVED, "the controllers' edits were not read")
     if any(edits.settings_of(files[pod]).get(modes.MIGRATION_FLAG) != "true" for pod in picture.controllers if pod in files):
         return passed("a controller's file is the finalized one")
-    return wait(AWAITING_APPROVAL, "every controller's file has the migration flag: Finalize has not begun")
+    return wait(AWAITING_APPROVAL, "every controller's file has the migration flag: Finalize has not begun",
+                unblocks="the first controller is restarted without the flag")
 
 
 def check_hand_over_begun(picture: Picture) -> Verdict:
@@ -162,7 +163,8 @@ def check_hand_over_begun(picture: Picture) -> Verdict:
         if workload is not None and template.is_users_new(workload, picture.broker_sets[name], original) and any(
                 pod.revision == workload.update_revision for pod in workload.pods.values()):
             return passed(f"a broker of StatefulSet {name} runs by its new template")
-    return wait(AWAITING_APPROVAL, "every StatefulSet is held and claimed still: HandOver has not begun")
+    return wait(AWAITING_APPROVAL, "every StatefulSet is held and claimed still: HandOver has not begun",
+                unblocks="the first StatefulSet is given back")
 
 
 RECORD_HOLDS: Gate[Picture] = Gate(RECORD, check_record_holds)

@@ -48,7 +48,8 @@ def check_quorum_up(picture: Picture) -> Verdict:
                     observed=sorted(quorum.voters), threshold=sorted(expected),
                     unblocks="wipe the volumes of a controller that belongs to another quorum")
     if quorum.high_watermark < 1:
-        return wait(QUORUM_STARTING, "the leader has no high watermark yet", subject=f"controller {quorum.leader_id}")
+        return wait(QUORUM_STARTING, "the leader has no high watermark yet", subject=f"controller {quorum.leader_id}",
+                    unblocks="a majority of the controllers fetches from it, within seconds")
     return _voters_caught_up(picture, quorum)
 
 
@@ -89,7 +90,7 @@ def check_controllers_ready(picture: Picture) -> Verdict:
                         f"it registers; one that does not within {REGISTRATION_SECONDS:.0f} s is restarted, once")
         if answer.value.features_epoch < 0:
             return wait(CONTROLLER_STARTING, f"controller {node_id} does not know the finalized features yet",
-                        subject=f"controller {node_id}")
+                        subject=f"controller {node_id}", unblocks="it reads them from the log, within seconds")
     return passed("every controller registered as ready")
 
 
@@ -118,7 +119,8 @@ def check_pre_migration(picture: Picture) -> Verdict:
                     observed=log.migration_state.name, threshold=MigrationState.PRE_MIGRATION.name,
                     unblocks="wipe the controllers' volumes and start again")
     if log.migration_state is None:
-        return wait(NO_MIGRATION_STATE, "the metadata log holds no migration state yet", subject="metadata log")
+        return wait(NO_MIGRATION_STATE, "the metadata log holds no migration state yet", subject="metadata log",
+                    unblocks="the first leader writes it, within seconds")
     protocol = protocol_version(picture)
     if protocol is None:
         return unknown(SETTINGS_UNKNOWN, "the brokers' inter.broker.protocol.version is not known")
@@ -156,7 +158,7 @@ def check_controller_finalized(picture: Picture) -> Verdict:
             return wait(CONTROLLER_SILENT, mode.why, subject=name, unblocks="the controller answers")
         if mode.value != NodeMode.KRAFT_CONTROLLER:
             return wait(WRONG_MODE, f"{name} still has the migration flag", subject=name, observed=mode.value,
-                        threshold=NodeMode.KRAFT_CONTROLLER)
+                        threshold=NodeMode.KRAFT_CONTROLLER, unblocks="its new pod answers; its log says why it does not")
     return passed(f"{', '.join(picture.batch)} without the flag")
 
 

@@ -37,10 +37,12 @@ def _registered(picture: Picture, state: ZooKeeperState | None) -> Verdict:
             return wait(BROKER_SILENT, mode.why, subject=name, unblocks="the broker answers")
         if mode.value != record.assigned:
             return wait(WRONG_MODE, f"{name} does not answer in its mode", subject=name, observed=mode.value,
-                        threshold=record.assigned)
+                        threshold=record.assigned, unblocks="its new pod answers; its log says why it does not")
         if state is not None and (node_id in state.brokers) != zookeeper_mode:
             told = "is missing from" if zookeeper_mode else "is still in"
-            return wait(ZOOKEEPER_REGISTRATION, f"broker {node_id} {told} /brokers/ids", subject=name)
+            return wait(ZOOKEEPER_REGISTRATION, f"broker {node_id} {told} /brokers/ids", subject=name,
+                        unblocks="it registers; if it lasts, its log says why it does not" if zookeeper_mode
+                        else "its old session with ZooKeeper ends by its timeout")
         registration = log.brokers.get(node_id)
         if registration is None or registration.migrating_zk != zookeeper_mode:
             return wait(NOT_REGISTERED, f"the metadata log has no registration of broker {node_id} in mode"
@@ -79,7 +81,8 @@ def check_observers_caught_up(picture: Picture) -> Verdict:
         if behind is None or behind > CAUGHT_UP_RECORDS:
             return wait(OBSERVER_BEHIND, f"broker {node_id} does not follow the metadata log", subject=name,
                         observed="not an observer" if behind is None else f"{behind} records behind",
-                        threshold=f"{CAUGHT_UP_RECORDS} records")
+                        threshold=f"{CAUGHT_UP_RECORDS} records",
+                        unblocks="it fetches from the controllers; if it lasts, see whether it reaches their port")
     return passed("the metadata log is followed")
 
 

@@ -166,9 +166,11 @@ def check_plain_broker(picture: Picture) -> Verdict:
             return wait(BROKER_SILENT, mode.why, subject=name, unblocks="the broker answers")
         if mode.value != picture.position.nodes[name].assigned:
             return wait(WRONG_MODE, f"{name} does not answer in its mode", subject=name, observed=mode.value,
-                        threshold=picture.position.nodes[name].assigned)
+                        threshold=picture.position.nodes[name].assigned,
+                        unblocks="its new pod answers; its log says why it does not")
         if node_id not in state.brokers:
-            return wait(ZOOKEEPER_REGISTRATION, f"broker {node_id} is missing from /brokers/ids", subject=name)
+            return wait(ZOOKEEPER_REGISTRATION, f"broker {node_id} is missing from /brokers/ids", subject=name,
+                        unblocks="it registers; if it lasts, its log says why it does not")
     return passed(f"{', '.join(picture.batch)} on ZooKeeper")
 
 

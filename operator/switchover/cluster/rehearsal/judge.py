@@ -50,7 +50,7 @@ class End:
     nodes: tuple[str, ...]
 
 
-def blocker(stage: Stage, reason: Reason, message: str, subject: str = "", cure: str = "") -> Finding:
+def blocker(stage: Stage, reason: Reason, message: str, subject: str = "", *, cure: str) -> Finding:
     """What stands in the way of the migration: like any gate's reason it has a runbook."""
     return Finding(stage, reason.name, Severity.BLOCKER, message, subject, cure)
 
@@ -67,7 +67,7 @@ def find_hidden_nodes(seen: Seen) -> Iterator[Finding]:
     for path in seen.tree.denied[:TOLD]:
         yield blocker(Stage.EXPORT, REHEARSAL_INCOMPLETE, f"{path} may not be read, so what is in it was not"
                       f" rehearsed ({len(seen.tree.denied)} nodes)", path,
-                      "give the user of spec.zookeeper.credentialsRef the right READ on it")
+                      cure="give the user of spec.zookeeper.credentialsRef the right READ on it")
 
 
 def find_missing_brokers(seen: Seen) -> Iterator[Finding]:
@@ -76,10 +76,11 @@ def find_missing_brokers(seen: Seen) -> Iterator[Finding]:
     if missing:
         yield blocker(Stage.BROKERS, DEAD_BROKER_IN_ASSIGNMENT, f"the controllers would wait for brokers {missing}"
                       " for ever: topics are assigned to them, and they are not registered", "/brokers/ids",
-                      "start them, or move their partitions away (kafka-reassign-partitions.sh)")
+                      cure="start them, or move their partitions away (kafka-reassign-partitions.sh)")
     for broker, error in sorted(seen.course.refused.items()):
         yield blocker(Stage.BROKERS, REGISTRATION_WOULD_BE_REFUSED,
-                      f"the controller would refuse the registration of broker {broker}: {error}", f"/brokers/ids/{broker}")
+                      f"the controller would refuse the registration of broker {broker}: {error}", f"/brokers/ids/{broker}",
+                      cure="compare the brokers' inter.broker.protocol.version and their ids; then rehearse again")
 
 
 ENDS: Mapping[Reached, tuple[Stage, Reason, str]] = {
@@ -99,22 +100,22 @@ def find_ends(seen: Seen) -> Iterator[Finding]:
         how = "" if code is None else f"; the controller ends with code {code}"
         for path in end.nodes[:TOLD] or ("",):
             yield blocker(stage, reason, f"{words}{how} ({_why(end.course.controller)})", path,
-                          _mend(path) if path else
+                          cure=_mend(path) if path else
                           "the node that causes it was not found: keep the replica and read its controller's log")
 
 
 def find_lost_metadata(seen: Seen) -> Iterator[Finding]:
     """What the image has otherwise than the tree."""
     if seen.course.unread:
-        yield blocker(Stage.IMAGE, REHEARSAL_INCOMPLETE,
-                      f"what was copied could not be compared: {seen.course.unread}")
+        yield blocker(Stage.IMAGE, REHEARSAL_INCOMPLETE, f"what was copied could not be compared: {seen.course.unread}",
+                      cure="rehearse again")
     found = seen.course.differences or ()
     unreadable = {path.rpartition("/")[2] for path in seen.tree.metadata().malformed}
     for each in found[:TOLD]:
         if each.kind == "znode" or _is_going(seen.tree, each.kind, each.key) or each.key.split(" ")[0] in unreadable:
             continue                                           # told by the checks that know what becomes of it
         yield blocker(Stage.IMAGE, METADATA_WOULD_DIFFER, f"{each} ({len(found)} differences)", each.key,
-                      "correct it in ZooKeeper by Kafka's tools, and rehearse again")
+                      cure="correct it in ZooKeeper by Kafka's tools, and rehearse again")
 
 
 def _is_going(tree: Tree, kind: str, key: str) -> bool:
@@ -157,14 +158,15 @@ def _deleted(tree: Tree, path: str, data: bytes | None, *, malformed: bool) -> F
     if kind == ["brokers", "topics"]:
         marked = name in tree.marked
         found = blocker(Stage.SYNC, TOPIC_WOULD_GO, f"topic {name} would be deleted from ZooKeeper:"
-                        f" {'it is marked for deletion' if marked else 'KRaft does not know it'}", path)
+                        f" {'it is marked for deletion' if marked else 'KRaft does not know it'}", path,
+                        cure="let its deletion end" if marked else "write its node as it was, and rehearse again")
         return replace(found, severity=WARNING) if marked else found
     if kind == ["config", "topics"] and name not in tree.topics:
         return Finding(Stage.SYNC, "NodeWouldBeDeleted", INFO,
                        f"{path} would be deleted: there is no topic {name} for these settings", path)
     if data and malformed:
         return blocker(Stage.SYNC, METADATA_WOULD_BE_LOST, f"{path} would be deleted with all that it says: Kafka"
-                       " cannot read it", path, _mend(path))
+                       " cannot read it", path, cure=_mend(path))
     return Finding(Stage.SYNC, "NodeWouldBeDeleted", INFO, f"{path} would be deleted: KRaft keeps nothing of it", path)
 
 
@@ -186,17 +188,18 @@ def find_ends_of_brokers(seen: Seen) -> Iterator[Finding]:
         for path in _nodes_of(seen, canary.process) or ("",):
             yield blocker(Stage.CANARY, BROKERS_WOULD_END, "every broker would end at its start in KRaft mode, with"
                           f" code {canary.process.exit_code} ({_why(canary.process)})", path,
-                          "correct the setting by Kafka's tools (kafka-configs.sh --alter), and rehearse again")
+                          cure="correct the setting by Kafka's tools (kafka-configs.sh --alter), and rehearse again")
         return
     if canary.topics is None:
-        yield blocker(Stage.CANARY, REHEARSAL_INCOMPLETE, "a KRaft broker did not list the topics in time")
+        yield blocker(Stage.CANARY, REHEARSAL_INCOMPLETE, "a KRaft broker did not list the topics in time",
+                      cure="rehearse again")
         return
     copied = _copied(seen)
     known = {name for name, topic in copied.metadata().topics.items() if topic.partitions and name in copied.topics}
     for topic in sorted(known - canary.topics)[:TOLD]:
         yield blocker(Stage.CANARY, TOPIC_WOULD_VANISH, f"topic {topic} would not exist on brokers in KRaft mode,"
                       " and its data be set aside as stray", f"/brokers/topics/{topic}",
-                      "see docs/runbooks/preflight-cluster.md#topicsshareanid: another topic has the same topic_id")
+                      cure="see docs/runbooks/preflight-cluster.md#topicsshareanid: another topic has the same topic_id")
     for trouble in canary.process.troubles:
         for path in _nodes_of(seen, Process(None, (trouble,))) or ("",):
             yield Finding(Stage.CANARY, "BrokersWouldComplain", WARNING, f"a KRaft broker starts with {trouble}", path)
@@ -205,17 +208,20 @@ def find_ends_of_brokers(seen: Seen) -> Iterator[Finding]:
 def find_rollback_trouble(seen: Seen) -> Iterator[Finding]:
     if seen.course.back:
         yield blocker(Stage.ROLLBACK, ROLLBACK_WOULD_FAIL, "after a rollback ZooKeeper's controller could not take"
-                      f" the cluster over: {seen.course.back}")
+                      f" the cluster over: {seen.course.back}",
+                      cure="do not begin; report it with what `switchover rehearse --output` writes")
 
 
 def find_finalize_trouble(seen: Seen) -> Iterator[Finding]:
     course = seen.course
     if course.finalized is False:
         yield blocker(Stage.FINALIZE, FINALIZE_WOULD_FAIL, "the controller did not leave the migration when it was"
-                      f" started without ZooKeeper ({_why(course.controller)})")
+                      f" started without ZooKeeper ({_why(course.controller)})",
+                      cure="do not begin; keep what `switchover rehearse --output` writes, and look at its other findings")
     before = course.differences or ()
     for each in tuple(each for each in course.after_finalize or () if each not in before)[:TOLD]:
-        yield blocker(Stage.FINALIZE, METADATA_WOULD_DIFFER, f"after the end of the migration: {each}", each.key)
+        yield blocker(Stage.FINALIZE, METADATA_WOULD_DIFFER, f"after the end of the migration: {each}", each.key,
+                      cure="correct it in ZooKeeper by Kafka's tools, and rehearse again")
 
 
 def _why(process: Process) -> str:
