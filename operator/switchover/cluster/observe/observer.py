@@ -11,6 +11,7 @@ from switchover.cluster import names, needs, own_addresses
 from switchover.cluster.effects import CreateStates, DeleteZNode, RaiseEpoch, RaiseVersions, SetQuota
 from switchover.cluster.facts import Examination, Facts, KubernetesState, Written
 from switchover.cluster.needs import Need
+from switchover.cluster.observe.each_node import ask_each
 from switchover.cluster.observe.groups import WatchedGroups
 from switchover.cluster.observe.identity import identities
 from switchover.cluster.observe.leftovers import leftovers
@@ -242,17 +243,7 @@ class Observer:
 
     async def _each(self, nodes: Mapping[int, Address | None],
                     ask: Callable[[Address, int], Awaitable[T]]) -> dict[int, Observed[T]]:
-        async def one(node_id: int, address: Address | None) -> Observed[T]:
-            if address is None:
-                return Unknown(f"no broker tells the address of broker {node_id}")
-            answer = await self._known(ask(address, node_id), READ_SECONDS)
-            if isinstance(answer, Known):
-                return answer
-            at = "" if str(address) in answer.why else f" at {address}"
-            return replace(answer, why=f"node {node_id}{at}: {answer.why}")
-
-        found = await asyncio.gather(*(one(node_id, address) for node_id, address in nodes.items()))
-        return dict(zip(nodes, found, strict=True))
+        return await ask_each(nodes, ask, self._clock)
 
     # --- Kubernetes ---------------------------------------------------------------------------------------------------
 

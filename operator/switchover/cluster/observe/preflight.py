@@ -8,16 +8,16 @@ from typing import TypeVar
 from switchover.cluster import names, template
 from switchover.cluster.door.layout import ContainerMissing
 from switchover.cluster.facts import Examination, KubernetesState
+from switchover.cluster.observe.each_node import ask_each
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import replica_job
-from switchover.kafka.node import BrokerExamination
 from switchover.kafka.ports import KafkaNodes
 from switchover.kubernetes.ports import Survey
 from switchover.kubernetes.survey import TemplateChange
 from switchover.outside.addresses import Address
 from switchover.outside.ask import LOOKING_SECONDS, READ_SECONDS, Answers, Background, known
 from switchover.outside.clock import Clock
-from switchover.outside.observed import Known, Observed, Unknown
+from switchover.outside.observed import Known, Observed
 from switchover.zookeeper.groups import IdleGroups
 from switchover.zookeeper.ports import ZooKeeper
 
@@ -56,7 +56,7 @@ class Examiner:
         """
         age = 0.0 if fresh else LOOKING_SECONDS
         async with asyncio.TaskGroup() as group:
-            each = group.create_task(self._brokers(brokers))
+            each = group.create_task(ask_each(brokers, self._nodes.examine, self._clock))
             modes = group.create_task(self._zookeeper_modes())
             changes = group.create_task(self._template_changes(picture, kubernetes))
             zookeeper_rights = group.create_task(self._ask(self._zookeeper.rights()))
@@ -87,15 +87,6 @@ class Examiner:
 
     async def _ask(self, reading: Awaitable[T]) -> Observed[T]:
         return await known(reading, READ_SECONDS, self._clock)
-
-    async def _brokers(self, brokers: Mapping[int, Address | None]) -> dict[int, Observed[BrokerExamination]]:
-        async def one(broker_id: int, address: Address | None) -> Observed[BrokerExamination]:
-            if address is None:
-                return Unknown(f"no broker tells the address of broker {broker_id}")
-            return await self._ask(self._nodes.examine(address, broker_id))
-
-        found = await asyncio.gather(*(one(broker_id, address) for broker_id, address in brokers.items()))
-        return dict(zip(brokers, found, strict=True))
 
     async def _zookeeper_modes(self) -> dict[str, Observed[str]]:
         servers = self._zookeeper.servers()
