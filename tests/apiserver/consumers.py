@@ -73,7 +73,7 @@ async def perform(workloads: KubernetesWorkloads, effect: Effect | None) -> None
     assert effect is not None
     nobody: Any = None
     kind = ConsumerGroupMigrations(NOTHING_MORE)
-    reconciler: Any = Reconciler(kind, "test", "me", nobody, workloads, nobody, nobody, nobody)
+    reconciler: Any = Reconciler(kind, "test", "me", nobody, workloads, nobody, nobody, nobody, nobody)
     memory = SimpleNamespace(fenced=0, refused="")
     await reconciler._perform(SimpleNamespace(metadata=SimpleNamespace(name="orders")), effect, memory)
     assert not memory.refused, memory.refused

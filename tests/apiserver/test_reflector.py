@@ -12,6 +12,7 @@ from apiserver.test_chart import release as release
 from switchover.kubernetes.client.api_server import connect
 from switchover.kubernetes.client.reflector import WatchedServer
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
+from switchover.kubernetes.lease import LOOKING_SECONDS
 from switchover.kubernetes.workloads import Workload
 from switchover.outside.clock import WallClock
 
@@ -34,6 +35,8 @@ async def test_a_store_follows_what_is_read_fresh(release: Release, kubectl: Kub
     server.request = counted  # type: ignore[method-assign]
     try:
         assert await seen.stateful_set("kafka") is None
+        assert not await seen.holds_lease("cluster", "uid/one", LOOKING_SECONDS)
+        await fresh.hold_lease("cluster", "uid/one", LOOKING_SECONDS)
         for manifest in (workload("kafka"), *OTHERS):
             await fresh.apply(manifest)
         found, _ = await eventually(both, lambda answer: answer[0] is not None and len(answer[0].pods) == 2
@@ -46,7 +49,9 @@ async def test_a_store_follows_what_is_read_fresh(release: Release, kubectl: Kub
             lambda answer: answer is not None and answer.pods.get("kafka-0") not in (None, found.pods["kafka-0"]), 60)
         assert after is not None
         assert after.pods["kafka-0"].uid != found.pods["kafka-0"].uid
+        await eventually(lambda: seen.holds_lease("cluster", "uid/one", LOOKING_SECONDS), bool, 60)
         for round_ in range(100):
+            await seen.holds_lease("cluster", "uid/one", LOOKING_SECONDS)
             await seen.stateful_set("kafka")
             await seen.member_workloads([("Deployment", "orders"), ("StatefulSet", "kafka")])
             await seen.original("kafka-original")

@@ -23,7 +23,7 @@ from switchover.cluster.template import is_ours, patch
 from switchover.kubernetes.client.api_server import ApiServer, connect
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
-from switchover.kubernetes.lease import ACTING_SECONDS, LEFT_SECONDS
+from switchover.kubernetes.lease import ACTING_SECONDS, LEFT_SECONDS, LOOKING_SECONDS
 from switchover.kubernetes.reports import DiskReport
 from switchover.kubernetes.workloads import Pod
 from switchover.outside.errors import Fenced, Refused, Unreachable
@@ -393,6 +393,19 @@ async def test_a_lease_has_one_holder_until_it_expires(workloads: KubernetesWork
     assert await workloads.hold_lease("cluster", "a", 15) == "b"
     await workloads.release_lease("cluster", "b")
     assert await workloads.hold_lease("cluster", "a", 15) == "a"
+
+
+async def test_a_lease_is_held_without_a_word_while_it_is_ours_and_not_due(
+    workloads: KubernetesWorkloads, clock: Clock
+) -> None:
+    assert not await workloads.holds_lease("cluster", "u/ns/one", LOOKING_SECONDS), "there is none"
+    await workloads.hold_lease("cluster", "u/ns/one", LOOKING_SECONDS)
+    assert await workloads.holds_lease("cluster", "u/ns/one", LOOKING_SECONDS)
+    assert await workloads.holds_lease("cluster", "u/ns/two", LOOKING_SECONDS), "who only looks lets the next operator in"
+    assert not await workloads.holds_lease("cluster", "v/ns/one", LOOKING_SECONDS)
+    assert not await workloads.holds_lease("cluster", "u/ns/one", ACTING_SECONDS)
+    clock.seconds += LOOKING_SECONDS / 2
+    assert not await workloads.holds_lease("cluster", "u/ns/one", LOOKING_SECONDS), "it is due"
 
 
 async def test_one_that_was_left_or_whose_operator_acts_no_more_is_taken_at_once(

@@ -380,14 +380,14 @@ async def operate(
     workloads = KubernetesWorkloads(server, timeline)
     migrations = KubernetesMigrations(server, timeline, "KafkaMigration", "kafkamigrations")
 
-    watched = KubernetesWorkloads(LateServer(incarnation, NAMESPACE, late), timeline) if late else None
+    watched = KubernetesWorkloads(LateServer(incarnation, NAMESPACE, late), timeline) if late else workloads
     connections = Connections(
         NAMESPACE, workloads, KubernetesSurvey(server), timeline, simulated(incarnation, kafka), watched)
     metrics = Metrics(metrics_registry, timeline.now)
     measured = MeasuredMigrations(migrations, metrics)
     reconciler = Reconciler(
-        KafkaMigrations(NOTHING_MORE, "switchover:1"), NAMESPACE, identity, measured, workloads, connections, timeline,
-        metrics.migrations("KafkaMigration", NAMESPACE), DOCS, notify)
+        KafkaMigrations(NOTHING_MORE, "switchover:1"), NAMESPACE, identity, measured, workloads, watched, connections,
+        timeline, metrics.migrations("KafkaMigration", NAMESPACE), DOCS, notify)
     watch = Watch([NAMESPACE])
     kopf.on.login(registry=watch.registry)(login)
     loops = Loops("KafkaMigration", NAMESPACE, reconciler.reconcile, reconciler.release, migrations.set_finalizer,

@@ -9,11 +9,11 @@ from switchover.outside.errors import Unreachable
 
 
 class Api:
-    """The Lease as the API server has it; `down` answers nothing."""
+    """The Lease as the API server has it; `down` answers nothing. `seen` is whose it is by a watch."""
 
     def __init__(self, timeline):
         self.timeline, self.holder, self.down = timeline, "", False
-        self.asked, self.released = [], []
+        self.asked, self.released, self.seen = [], [], None
 
     async def hold_lease(self, name, holder, seconds):
         self.asked.append((round(asyncio.get_running_loop().time()), seconds))
@@ -21,6 +21,9 @@ class Api:
             raise Unreachable("no answer")
         self.holder = self.holder or holder
         return self.holder
+
+    async def holds_lease(self, name, holder, seconds):
+        return holder == self.seen
 
     async def release_lease(self, name, holder):
         self.released.append((name, holder))
@@ -31,7 +34,7 @@ def told(story):
     timeline.begin(loop)
     api = Api(timeline)
     try:
-        loop.run_until_complete(story(Leases(api, timeline), api))
+        loop.run_until_complete(story(Leases(api, api, timeline), api))
     finally:
         loop.close()
 
@@ -59,6 +62,20 @@ def test_what_only_looks_asks_seldom_and_renews_nothing_by_itself():
         assert await leases.hold("lease", "u/one", acting=True) == "u/one"
         assert api.asked[-1] == (1200, ACTING_SECONDS), "to act it is asked for at once, and for a short time"
         leases.drop_all("u/one")
+    told(story)
+
+
+def test_who_looks_believes_the_watch_that_it_is_its_own_and_nothing_else():
+    async def story(leases, api):
+        api.seen = "u/one"
+        assert await leases.hold("lease", "u/one", acting=False) == "u/one"
+        assert api.asked == []
+        assert await leases.hold("lease", "u/one", acting=True) == "u/one"
+        assert api.asked == [(0, ACTING_SECONDS)], "to act it is asked for"
+        leases.drop_all("u/one")
+        api.seen, api.holder = "v/two", ""
+        assert await leases.hold("lease", "u/one", acting=False) == "u/one"
+        assert api.asked[1:] == [(0, LOOKING_SECONDS)], "a watch may be late about others: the API server says whose it is"
     told(story)
 
 

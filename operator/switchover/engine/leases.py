@@ -30,10 +30,12 @@ class _Held:
 
 
 class Leases:
-    """Those of the migrations of one kind in one namespace."""
+    """Those of the migrations of one kind in one namespace. What is `watched` tells who only looks that it goes on holding
+    its own; whatever else is to be known is asked."""
 
-    def __init__(self, workloads: Workloads, clock: Clock) -> None:
+    def __init__(self, workloads: Workloads, watched: Workloads, clock: Clock) -> None:
         self._workloads = workloads
+        self._watched = watched
         self._clock = clock
         self._held: dict[str, _Held] = {}
 
@@ -43,7 +45,10 @@ class Leases:
         held, at = self._held.get(name), self._clock.now()
         if held is not None and (held.holder, held.seconds) == (holder, seconds) and at - held.at < seconds / 2:
             return holder
-        found = await self._workloads.hold_lease(name, holder, seconds)
+        if not acting and await self._watched.holds_lease(name, holder, seconds):
+            found = holder
+        else:
+            found = await self._workloads.hold_lease(name, holder, seconds)
         if held is not None and (held.holder == holder or found == holder):
             self.drop(name, held.holder)
         if found == holder:

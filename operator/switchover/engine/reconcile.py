@@ -110,12 +110,12 @@ class _Memory(Generic[M, P]):
 
 
 class Reconciler(Generic[M, P]):
-    """Reconciles the migrations of one kind in one namespace. `identity` tells this operator's pod from any other, `docs` is
-    the address of a copy of docs/ to which the status links; "": none is known. `notify` is told what people are called for,
-    beside Events."""
+    """Reconciles the migrations of one kind in one namespace. `identity` tells this operator's pod from any other, `watched`
+    are the `workloads` as watches have told of them, `docs` is the address of a copy of docs/ to which the status links; "":
+    none is known. `notify` is told what people are called for, beside Events."""
 
     def __init__(self, kind: Kind[M, P], namespace: str, identity: str, migrations: Migrations, workloads: Workloads,
-                 connect: Connect[M, P], clock: Clock, telemetry: Telemetry, docs: str = "",
+                 watched: Workloads, connect: Connect[M, P], clock: Clock, telemetry: Telemetry, docs: str = "",
                  notify: Notify | None = None) -> None:
         self._kind = kind
         self._namespace = namespace
@@ -127,7 +127,7 @@ class Reconciler(Generic[M, P]):
         self._telemetry = telemetry
         self._docs = docs
         self._notify = notify
-        self._leases = Leases(workloads, clock)
+        self._leases = Leases(workloads, watched, clock)
         self._memories: dict[str, _Memory[M, P]] = {}
         self._called: dict[str, dict[tuple[str, str], float]] = {}   # when people were last called for what of a migration
         self._ended: dict[str, str] = {}             # name -> uid of the migrations whose end this operator has seen

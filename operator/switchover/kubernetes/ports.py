@@ -80,6 +80,10 @@ class Workloads(Protocol):
         """Delete with a uid precondition; for pods that are not Ready and would block their own repair."""
         ...
 
+    async def holds_lease(self, name: str, holder: str, seconds: int) -> bool:
+        """Whether it is this holder's as it stands, for so many seconds, and need not be renewed yet."""
+        ...
+
     async def hold_lease(self, name: str, holder: str, seconds: int) -> str:
         """Take or renew the Lease when it is free, expired or ours; the holder after the call."""
         ...

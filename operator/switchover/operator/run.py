@@ -70,11 +70,10 @@ async def run_operator(settings: Settings) -> None:
             there = server.within(namespace)
             migrations = KubernetesMigrations(there, clock, name, plural)
             workloads = KubernetesWorkloads(there, clock, leadership.before)
-            seen = watched.setdefault(namespace, WatchedServer(there))
-            connect = connections(there, workloads, KubernetesWorkloads(seen, clock))
+            seen = KubernetesWorkloads(watched.setdefault(namespace, WatchedServer(there)), clock, leadership.before)
             reconciler = Reconciler(
-                kind, namespace, settings.identity, MeasuredMigrations(migrations, metrics), workloads, connect, clock,
-                metrics.migrations(name, namespace), settings.docs,
+                kind, namespace, settings.identity, MeasuredMigrations(migrations, metrics), workloads, seen,
+                connections(there, workloads, seen), clock, metrics.migrations(name, namespace), settings.docs,
                 webhook.of(name, namespace) if webhook is not None else None)
             return Loops(name, namespace, reconciler.reconcile, reconciler.release, migrations.set_finalizer,
                          migrations.is_ending, reconciler.leave, reconciler.close, metrics, turns)

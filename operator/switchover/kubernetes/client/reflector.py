@@ -34,7 +34,7 @@ WORKLOADS = frozenset({"deployments", "statefulsets"})
 """Of these it is asked who wrote which field."""
 WATCHED = frozenset({
     *WORKLOADS, "replicasets", "pods", "poddisruptionbudgets", "persistentvolumeclaims", "controllerrevisions",
-    "horizontalpodautoscalers", "scaledobjects", "verticalpodautoscalers"})
+    "horizontalpodautoscalers", "scaledobjects", "verticalpodautoscalers", "leases"})
 
 
 class Reflector:

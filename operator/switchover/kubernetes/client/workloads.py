@@ -288,6 +288,11 @@ class KubernetesWorkloads:
 
     # --- the Lease ----------------------------------------------------------------------------------------------------
 
+    async def holds_lease(self, name: str, holder: str, seconds: int) -> bool:
+        """Whether the Lease is ours as it stands, and not due: to hold it nothing would be written."""
+        lease = await self._server.find(self._server.path("coordination.k8s.io/v1", "Lease", name))
+        return lease is not None and self._is_ours(lease, holder, seconds)
+
     async def hold_lease(self, name: str, holder: str, seconds: int) -> str:
         """Take or renew the Lease when it is free, ours, or expired; the holder after the call.
 
@@ -307,16 +312,20 @@ class KubernetesWorkloads:
             }
             return await self._write_lease("POST", self._server.path("coordination.k8s.io/v1", "Lease"), path, lease)
         spec, current = lease.get("spec") or {}, holder_of(lease)
-        lasts = spec.get("leaseDurationSeconds")
-        shared = shares(holder, current, lasts, self._before)
+        shared = shares(holder, current, spec.get("leaseDurationSeconds"), self._before)
         if current not in ("", holder) and not shared and not self._expired(name, spec):
             return current
-        reads_ours = current == holder or (shared and seconds == LOOKING_SECONDS)
-        if reads_ours and lasts == seconds and not _is_old(spec, now, seconds / 3):
+        if self._is_ours(lease, holder, seconds):
             return holder                                     # fresh enough: not a write for every pass
         if current != holder:
             renewed |= {"acquireTime": _micro_time(now), "leaseTransitions": (spec.get("leaseTransitions") or 0) + 1}
         return await self._write_lease("PUT", path, path, lease | {"spec": spec | renewed})
+
+    def _is_ours(self, lease: Mapping[str, Any], holder: str, seconds: int) -> bool:
+        spec, current = lease.get("spec") or {}, holder_of(lease)
+        lasts, now = spec.get("leaseDurationSeconds"), datetime.fromtimestamp(self._clock.now(), UTC)
+        shared = seconds == LOOKING_SECONDS and shares(holder, current, lasts, self._before)
+        return (current == holder or shared) and lasts == seconds and not _is_old(spec, now, seconds / 3)
 
     def _expired(self, name: str, spec: Mapping[str, Any]) -> bool:
         now, renewed = self._clock.now(), (spec.get("holderIdentity"), spec.get("renewTime"))
