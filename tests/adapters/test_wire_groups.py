@@ -33,7 +33,7 @@ from adapters.group_members import (
 from adapters.servers import loopback
 from patience import stretched
 from switchover.kafka.client import coordinator as wire_coordinator
-from switchover.kafka.client.connection import connected
+from switchover.kafka.client.connection import Connection, connected
 from switchover.kafka.client.coordinator import Coordinator, answered
 from switchover.kafka.client.group_answers import described_group
 from switchover.kafka.client.groups import WireGroups
@@ -53,7 +53,7 @@ from switchover.lag.group import TopicPartition
 from switchover.outside.access import Access
 from switchover.outside.addresses import Address
 from switchover.outside.errors import Malformed, Unreachable
-from switchover.outside.security import security
+from switchover.outside.security import Security, security
 
 PARTITIONS = 6
 USER_DATA = "00000003 010203"
@@ -434,6 +434,27 @@ async def test_readiness_creates_nothing(which: str, request: pytest.FixtureRequ
     await awake(groups, "untouched")
     assert await groups.readiness("untouched", ["no-such-topic"]) == Readiness("", ("uniform", "range"))
     assert (await groups.describe("untouched")).state is GroupState.DEAD
+
+
+@pytest.mark.parametrize("which", BOTH)
+async def test_many_ask_for_readiness_together(
+    which: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One connection to find all coordinators, one to each of them."""
+    server: Address = request.getfixturevalue(which).address
+    groups, names, opened = asking(server), [f"many-{number}" for number in range(20)], []
+    for name in names:
+        await awake(groups, name)
+    really_open = Connection.open
+
+    async def noting(node: Address, security: Security) -> Connection:
+        opened.append(node)
+        return await really_open(node, security)
+
+    monkeypatch.setattr(Connection, "open", noting)
+    found = await asyncio.gather(*(groups.readiness(name, ["t"]) for name in names))
+    assert found == [Readiness("", ("uniform", "range"))] * len(names)
+    assert len(opened) == 2
 
 
 @pytest.mark.parametrize("which", BOTH)

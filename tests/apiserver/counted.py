@@ -41,6 +41,7 @@ def count() -> None:
 
     async def counted_exchange(self: Any, message: Any) -> bytes:
         counts["kafka"] += 1
+        counts[f"Kafka {type(message).__module__.split('.')[2]}"] += 1
         return await exchange(self, message)
 
     def counted_call(self: Any, message: Any, answer: Any) -> Any:

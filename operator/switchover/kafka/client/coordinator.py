@@ -1,5 +1,6 @@
 """One broker asked about the groups that it coordinates, on one connection (Kafka 3.0 or newer)."""
 
+import re
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +31,7 @@ from switchover.kafka.client.brokers import batches
 from switchover.kafka.client.connection import Connection, succeeded
 from switchover.kafka.client.consumer_protocol import PROTOCOL_TYPE
 from switchover.kafka.client.versions import api_keys
-from switchover.kafka.group import GroupState
+from switchover.kafka.group import GroupState, Readiness
 from switchover.outside.addresses import Address
 from switchover.outside.errors import Refused, Unreachable
 
@@ -58,10 +59,14 @@ _ON_THE_MOVE = {
 def answered(node: Address, code: ErrorCode, group: str, what: str, right: str = "Describe") -> None:
     """Raise what an error code about a group means: Refused naming the right, else Unreachable in words."""
     if code in _ON_THE_MOVE:
-        raise Unreachable(f"{node}: {_ON_THE_MOVE[code].format(group=group)}")
+        raise _moving(node, code, group)
     if code is ErrorCode.topic_authorization_failed:
         succeeded(node, code, what, "Describe", f"every topic that group {group} reads")
     succeeded(node, code, what, right, f"group {group}")
+
+
+def _moving(node: Address, code: ErrorCode, group: str) -> Unreachable:
+    return Unreachable(f"{node}: {_ON_THE_MOVE[code].format(group=group)}")
 
 
 def failure(node: Address, code: ErrorCode, group: str, what: str) -> Refused | Unreachable | None:
@@ -161,15 +166,16 @@ class Coordinator:
         succeeded(self.node, answer.error_code, "list groups", "Describe")
         return {str(group.group_id): group for group in answer.groups}
 
-    async def heartbeat(self, group: str, topics: Iterable[str]) -> tuple[ErrorCode, str]:
-        """ConsumerGroupHeartbeat of a newcomer whose assignor does not exist: the error, which comes always, and its words.
+    async def readiness(self, group: str, topics: Iterable[str]) -> Readiness | Unreachable:
+        """What it says to a ConsumerGroupHeartbeat of a newcomer whose assignor does not exist, which it must refuse; an
+        error, not raised, where it does not coordinate the group just now.
 
         The assignor is looked at before the group is: nothing is created, whatever the group
         (docs/facts/groups.md#does-the-coordinator-serve-us).
         """
         newest = self._keys.get(CONSUMER_GROUP_HEARTBEAT)
         if newest is None:
-            return ErrorCode.unsupported_version, ""
+            return Readiness(ErrorCode.unsupported_version.name.upper())
         request = (heartbeat_v0 if newest == 0 else heartbeat_v1).ConsumerGroupHeartbeatRequest(
             group_id=GroupId(group), member_id=str(uuid.uuid4()), member_epoch=i32(0),
             rebalance_timeout=_milliseconds(60_000), server_assignor=NO_SUCH_ASSIGNOR,
@@ -178,8 +184,11 @@ class Coordinator:
         response = (heartbeat_v0 if newest == 0 else heartbeat_v1).ConsumerGroupHeartbeatResponse
         answer = await self.connection.ask(request, response)
         if answer.error_code in _ON_THE_MOVE:
-            answered(self.node, answer.error_code, group, "")
-        return answer.error_code, answer.error_message or ""
+            return _moving(self.node, answer.error_code, group)
+        if answer.error_code is not ErrorCode.unsupported_assignor:
+            return Readiness(answer.error_code.name.upper())
+        listed = re.search(r"Supported assignors: ([^.]*)", answer.error_message or "")
+        return Readiness("", tuple(listed[1].split(", ")) if listed else ())
 
     async def join(self, group: str, strategy: str, session_timeout: int) -> ErrorCode:
         """JoinGroup v6 of a newcomer that offers one strategy: the error, which comes always since it has no member id yet.

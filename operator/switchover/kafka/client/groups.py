@@ -5,7 +5,7 @@ the process when a coordinator moved (its issues 4605 and 5397).
 """
 
 import asyncio
-import re
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -57,6 +57,7 @@ class WireGroups:
     def __init__(self, access: Access, *, seconds: float = ANSWER_SECONDS, keep: float = 0.0) -> None:
         self._brokers = Brokers(access, seconds, keep)
         self._described: Together[str, Group] = Together(self._describe_all)
+        self._serving: Together[tuple[str, tuple[str, ...]], Readiness] = Together(self._serve_all)
         self._answering: Together[str, frozenset[int]] = Together(self._ask_every_broker)
 
     async def describe(self, group: str) -> Group:
@@ -83,13 +84,7 @@ class WireGroups:
 
     async def readiness(self, group: str, topics: Iterable[str]) -> Readiness:
         """The coordinator's answer to a heartbeat that it must refuse."""
-        _, node = await self._coordinator_of(group)
-        async with self._asked(node) as coordinator:
-            code, words = await coordinator.heartbeat(group, topics)
-        if code is not ErrorCode.unsupported_assignor:
-            return Readiness(code.name.upper())
-        listed = re.search(r"Supported assignors: ([^.]*)", words)
-        return Readiness("", tuple(listed[1].split(", ")) if listed else ())
+        return await self._serving.get((group, tuple(topics)))
 
     async def all_support(self, group: str, strategy: str) -> bool:
         """JoinGroup with that strategy alone, of a group that was described on the same connection."""
@@ -163,19 +158,46 @@ class WireGroups:
         self._brokers.close()
 
     async def _describe_all(self, questions: Sequence[Question[str, Group]]) -> None:
-        found = await self._find([question.asked for question in questions])
-
         def tell(told: Mapping[str, Group | Exception]) -> None:
             for question in questions:
                 if question.asked in told:
                     question.tell(told[question.asked])
 
-        async def describe(node: Address, connection: Connection, groups: Sequence[str]) -> None:
-            tell(await _described(await Coordinator.at(node, connection), found.ids[node], groups))
+        async def describe(node_id: int, coordinator: Coordinator, groups: Sequence[str]) -> None:
+            tell(await _described(coordinator, node_id, groups))
 
-        tell(found.failed)
-        await self._brokers.each(
-            found.groups, describe, lambda groups, error: tell(dict.fromkeys(groups, error)))
+        await self._ask_coordinators([question.asked for question in questions], describe,
+                                     lambda groups, error: tell(dict.fromkeys(groups, error)))
+
+    async def _serve_all(self, questions: Sequence[Question[tuple[str, tuple[str, ...]], Readiness]]) -> None:
+        asked: dict[str, list[Question[tuple[str, tuple[str, ...]], Readiness]]] = defaultdict(list)
+        for question in questions:
+            asked[question.asked[0]].append(question)
+
+        async def serve(_: int, coordinator: Coordinator, groups: Sequence[str]) -> None:
+            for question in (each for group in groups for each in asked[group]):
+                question.tell(await coordinator.readiness(*question.asked))
+
+        def failed(groups: Iterable[str], error: Exception) -> None:
+            for question in (each for group in groups for each in asked[group]):
+                question.tell(error)
+
+        await self._ask_coordinators(asked, serve, failed)
+
+    async def _ask_coordinators(
+        self, groups: Iterable[str], ask: Callable[[int, Coordinator, Sequence[str]], Awaitable[None]],
+        failed: Callable[[Iterable[str], Exception], None],
+    ) -> None:
+        """Each broker, by its id, about the groups that it coordinates; those that have no coordinator, or one that does not
+        answer, have failed."""
+        found = await self._find(groups)
+        for group, why in found.failed.items():
+            failed([group], why)
+
+        async def one(node: Address, connection: Connection, groups: Sequence[str]) -> None:
+            await ask(found.ids[node], await Coordinator.at(node, connection), groups)
+
+        await self._brokers.each(found.groups, one, failed)
 
     async def _ask_every_broker(self, questions: Sequence[Question[str, frozenset[int]]]) -> None:
         groups = sorted({question.asked for question in questions})
