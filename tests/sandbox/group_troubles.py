@@ -42,20 +42,24 @@ def _speaks(pod: Resource, protocol: str) -> bool:
 
 @dataclass
 class TurnedBack:
-    """Once a pod of the second batch has moved, the migration is to be rolled back. uids of the pods."""
+    """As soon as a batch of Rollout has begun, the migration is to be rolled back. uids of the pods when it has turned: what
+    was under way until then has moved, too."""
 
     cluster: Cluster
+    asked: bool = False
     moved: set[str] = field(default_factory=set)
     stayed: set[str] = field(default_factory=set)
 
     def __call__(self, resource: Resource) -> None:
-        if self.moved or not in_batch(resource, "Rollout"):
-            return
-        pods = self.cluster.items("pods", "--selector", "app=orders")
-        self.moved = {pod["metadata"]["uid"] for pod in pods if _speaks(pod, "consumer")}
-        self.stayed = {pod["metadata"]["uid"] for pod in pods if _speaks(pod, "classic")}
-        wanted = json.dumps({"spec": {"desiredState": "RolledBack"}})
-        self.cluster.kubectl("patch", "cgmig", resource["metadata"]["name"], "--type", "merge", "--patch", wanted)
+        if not self.asked and in_batch(resource, "Rollout"):
+            self.asked = True
+            wanted = json.dumps({"spec": {"desiredState": "RolledBack"}})
+            self.cluster.kubectl("patch", "cgmig", resource["metadata"]["name"], "--type", "merge", "--patch", wanted)
+        elif self.asked and not self.moved and resource["status"]["progress"]["direction"] == "Backward":
+            pods = [pod for pod in self.cluster.items("pods", "--selector", "app=orders")
+                    if "deletionTimestamp" not in pod["metadata"]]
+            self.moved = {pod["metadata"]["uid"] for pod in pods if _speaks(pod, "consumer")}
+            self.stayed = {pod["metadata"]["uid"] for pod in pods if _speaks(pod, "classic")}
 
 
 @dataclass
