@@ -22,14 +22,12 @@ from switchover.operator.settings import read_settings
 CLUSTERS, GROUPS = "KafkaMigration", "ConsumerGroupMigration"
 PLURALS = {CLUSTERS: "kafkamigrations", GROUPS: "consumergroupmigrations"}
 PREFLIGHT = {CLUSTERS: RIGHTS, GROUPS: GROUP_RIGHTS}
+WATCHED_BY_BOTH = {("apps", "statefulsets"), ("apps", "controllerrevisions"), ("", "pods"), ("", "persistentvolumeclaims"),
+                   ("policy", "poddisruptionbudgets"), ("coordination.k8s.io", "leases")}
 WATCHED = {
-    CLUSTERS: {("apps", "statefulsets"), ("apps", "controllerrevisions"), ("", "pods"), ("", "persistentvolumeclaims"),
-               ("policy", "poddisruptionbudgets"), ("coordination.k8s.io", "leases")},
-    GROUPS: {("apps", "statefulsets"), ("apps", "controllerrevisions"), ("", "pods"), ("", "persistentvolumeclaims"),
-             ("policy", "poddisruptionbudgets"), ("coordination.k8s.io", "leases"), ("apps", "deployments"),
-             ("apps", "replicasets"),
-             ("autoscaling", "horizontalpodautoscalers"), ("keda.sh", "scaledobjects"),
-             ("autoscaling.k8s.io", "verticalpodautoscalers")}}
+    CLUSTERS: WATCHED_BY_BOTH,
+    GROUPS: WATCHED_BY_BOTH | {("apps", "deployments"), ("apps", "replicasets"), ("autoscaling", "horizontalpodautoscalers"),
+                               ("keda.sh", "scaledobjects"), ("autoscaling.k8s.io", "verticalpodautoscalers")}}
 SECRETS = ("rbac.secrets.read={kafka-client,zookeeper-client}", "rbac.secrets.write={kafka-switchover}")
 
 Right = tuple[str, str, str]

@@ -2,6 +2,7 @@
 
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster.gates.read import (
+    NEW_POD_ANSWERS,
     controllers_coming_up,
     log_of,
     phases_of_controllers,
@@ -158,7 +159,7 @@ def check_controller_finalized(picture: Picture) -> Verdict:
             return wait(CONTROLLER_SILENT, mode.why, subject=name, unblocks="the controller answers")
         if mode.value != NodeMode.KRAFT_CONTROLLER:
             return wait(WRONG_MODE, f"{name} still has the migration flag", subject=name, observed=mode.value,
-                        threshold=NodeMode.KRAFT_CONTROLLER, unblocks="its new pod answers; its log says why it does not")
+                        threshold=NodeMode.KRAFT_CONTROLLER, unblocks=NEW_POD_ANSWERS)
     return passed(f"{', '.join(picture.batch)} without the flag")
 
 

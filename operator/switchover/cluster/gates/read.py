@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from switchover.cluster import coming_up
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Verdict, unknown
+from switchover.engine.gate import Verdict, unknown, wait
 from switchover.engine.rollout import Phase
 from switchover.kafka.node import Quorum
 from switchover.kubernetes.workloads import Pod
@@ -14,8 +14,12 @@ from switchover.outside.addresses import Address
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.controllers import CONTROLLER_COMING_UP, CONTROLLER_IN_TROUBLE, METADATA_LOG_UNKNOWN, QUORUM_UNKNOWN
+from switchover.reasons.rollback import BROKER_SILENT, WRONG_MODE
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.zookeeper.nodes import MigrationNode, ZooKeeperState
+
+NEW_POD_ANSWERS = "its new pod answers; its log says why it does not"
+BROKER_REGISTERS = "it registers; if it lasts, its log says why it does not"
 
 
 def samples(picture: Picture) -> int:
@@ -139,6 +143,18 @@ def log_left_behind(picture: Picture) -> LogImage | None:
     if isinstance(log, Verdict) or isinstance(stood, Verdict) or log.migration_state is not MigrationState.MIGRATION:
         return None
     return log if stood > picture.spec.gates.dual_write_max_age_seconds else None
+
+
+def not_in_its_mode(picture: Picture, name: str) -> Verdict | None:
+    """What a broker is waited for that does not answer in the mode on record for it; None where it does."""
+    record = picture.position.nodes[name]
+    mode = picture.mode(record.node_id)
+    if not isinstance(mode, Known):
+        return wait(BROKER_SILENT, mode.why, subject=name, unblocks="the broker answers")
+    if mode.value != record.assigned:
+        return wait(WRONG_MODE, f"{name} does not answer in its mode", subject=name, observed=mode.value,
+                    threshold=record.assigned, unblocks=NEW_POD_ANSWERS)
+    return None
 
 
 def is_claimed(state: ZooKeeperState) -> bool:

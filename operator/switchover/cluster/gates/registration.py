@@ -3,7 +3,7 @@
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import modes
 from switchover.cluster.gates.quorum import CAUGHT_UP_RECORDS
-from switchover.cluster.gates.read import log_of, quorum_of, samples, zookeeper_of
+from switchover.cluster.gates.read import BROKER_REGISTERS, log_of, not_in_its_mode, quorum_of, samples, zookeeper_of
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.outside.observed import Known
@@ -32,16 +32,12 @@ def _registered(picture: Picture, state: ZooKeeperState | None) -> Verdict:
     for name in picture.batch:
         record = picture.position.nodes[name]
         node_id, zookeeper_mode = record.node_id, record.assigned not in modes.ON_KRAFT
-        mode = picture.mode(node_id)
-        if not isinstance(mode, Known):
-            return wait(BROKER_SILENT, mode.why, subject=name, unblocks="the broker answers")
-        if mode.value != record.assigned:
-            return wait(WRONG_MODE, f"{name} does not answer in its mode", subject=name, observed=mode.value,
-                        threshold=record.assigned, unblocks="its new pod answers; its log says why it does not")
+        if (other := not_in_its_mode(picture, name)) is not None:
+            return other
         if state is not None and (node_id in state.brokers) != zookeeper_mode:
             told = "is missing from" if zookeeper_mode else "is still in"
             return wait(ZOOKEEPER_REGISTRATION, f"broker {node_id} {told} /brokers/ids", subject=name,
-                        unblocks="it registers; if it lasts, its log says why it does not" if zookeeper_mode
+                        unblocks=BROKER_REGISTERS if zookeeper_mode
                         else "its old session with ZooKeeper ends by its timeout")
         registration = log.brokers.get(node_id)
         if registration is None or registration.migrating_zk != zookeeper_mode:

@@ -5,7 +5,15 @@ from collections.abc import Sequence
 from switchover.cluster import names, template
 from switchover.cluster.gates.dual_write import check_dual_write
 from switchover.cluster.gates.parity import PATIENCE_SECONDS, check_parity
-from switchover.cluster.gates.read import copied_under_claim, is_claimed, kubernetes_of, samples, zookeeper_of
+from switchover.cluster.gates.read import (
+    BROKER_REGISTERS,
+    copied_under_claim,
+    is_claimed,
+    kubernetes_of,
+    not_in_its_mode,
+    samples,
+    zookeeper_of,
+)
 from switchover.cluster.gates.workloads import original_missing
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
@@ -27,7 +35,6 @@ from switchover.reasons.rollback import (
     PARTITION_VERSIONS_UNKNOWN,
     STILL_CLAIMED,
     TEMPLATE_NOT_RESTORED,
-    WRONG_MODE,
     ZOOKEEPER_REGISTRATION,
 )
 from switchover.zookeeper.nodes import ZooKeeperState
@@ -160,17 +167,12 @@ def check_plain_broker(picture: Picture) -> Verdict:
     if isinstance(state, Verdict):
         return state
     for name in picture.batch:
+        if (other := not_in_its_mode(picture, name)) is not None:
+            return other
         node_id = picture.position.nodes[name].node_id
-        mode = picture.mode(node_id)
-        if not isinstance(mode, Known):
-            return wait(BROKER_SILENT, mode.why, subject=name, unblocks="the broker answers")
-        if mode.value != picture.position.nodes[name].assigned:
-            return wait(WRONG_MODE, f"{name} does not answer in its mode", subject=name, observed=mode.value,
-                        threshold=picture.position.nodes[name].assigned,
-                        unblocks="its new pod answers; its log says why it does not")
         if node_id not in state.brokers:
             return wait(ZOOKEEPER_REGISTRATION, f"broker {node_id} is missing from /brokers/ids", subject=name,
-                        unblocks="it registers; if it lasts, its log says why it does not")
+                        unblocks=BROKER_REGISTERS)
     return passed(f"{', '.join(picture.batch)} on ZooKeeper")
 
 

@@ -6,7 +6,7 @@ the process when a coordinator moved (its issues 4605 and 5397).
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TypeVar
@@ -174,12 +174,15 @@ class WireGroups:
         for question in questions:
             asked[question.asked[0]].append(question)
 
+        def about(groups: Iterable[str]) -> Iterator[Question[tuple[str, tuple[str, ...]], Readiness]]:
+            return (question for group in groups for question in asked[group])
+
         async def serve(_: int, coordinator: Coordinator, groups: Sequence[str]) -> None:
-            for question in (each for group in groups for each in asked[group]):
+            for question in about(groups):
                 question.tell(await coordinator.readiness(*question.asked))
 
         def failed(groups: Iterable[str], error: Exception) -> None:
-            for question in (each for group in groups for each in asked[group]):
+            for question in about(groups):
                 question.tell(error)
 
         await self._ask_coordinators(asked, serve, failed)
