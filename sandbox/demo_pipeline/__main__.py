@@ -92,6 +92,7 @@ def on_kafka_4(cluster: Cluster, summary: Summary, say: Say) -> None:
 
 def begin(cluster: Cluster, summary: Summary, say: Say, manifests: Path, captures: int) -> None:
     """A fresh world with the operator in it; back once there are so many captures. Raises CommandFailed."""
+    say("what runs is removed, then Kafka, producers and members start")
     world.remove(cluster)
     world.deploy(cluster, say, manifests)
     cluster.kubectl("rollout", "status", "deployment/capture", timeout=180)
