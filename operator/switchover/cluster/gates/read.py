@@ -1,4 +1,4 @@
-"""How gates read a picture: the value, or the verdict that it is unknown."""
+"""How gates read a picture: the value, or the verdict to give while it is not there, or not yet as it must be."""
 
 from collections.abc import Mapping
 
