@@ -60,7 +60,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = list(BUDGETS)
-    items.sort(key=lambda item: order.index(layer(item.path)))
+    # Of a layer first what is taken together, which is long: what is long must not be begun last.
+    items.sort(key=lambda item: (order.index(layer(item.path)), unit(item.nodeid) == file_of(item.nodeid)))
 
 
 def pytest_collection_finish() -> None:
@@ -80,6 +81,22 @@ def layer(path: Path) -> str:
     return path.relative_to(ROOT).parts[0]
 
 
+def file_of(nodeid: str) -> str:
+    """The test's file, from the root of the repository on."""
+    return nodeid.split("::")[0]
+
+
+def unit(nodeid: str) -> str:
+    """What a worker takes with this test, since it shares servers with it: a layer, some files of one, or its file alone."""
+    file = file_of(nodeid)
+    found, name = layer(ROOT.parent / file), Path(file).name
+    if found == "sandbox" and name != "test_sandbox_lifecycle.py":
+        return "stories"
+    if found == "adapters" and name.startswith("test_pipeline_"):
+        return "jobs"
+    return found if found in WHOLE else file
+
+
 def spare(worker: str) -> bool:
     """Whether a worker is one more than there are cores: it computes in the time that the others leave."""
     return int(worker.removeprefix("gw")) >= (os.cpu_count() or 1)
@@ -89,13 +106,7 @@ class Units(LoadScopeScheduling):
     """What a worker of `make test` takes at once, in the order of collection: the layer that takes longest comes first."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.split("::")[0]
-        found, name = layer(ROOT.parent / file), Path(file).name
-        if found == "sandbox" and name != "test_sandbox_lifecycle.py":
-            return "stories"
-        if found == "adapters" and name.startswith("test_pipeline_"):
-            return "jobs"
-        return found if found in WHOLE else file
+        return unit(nodeid)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         if spare(node.workerinput["workerid"]):
@@ -118,7 +129,7 @@ class Begun:
         self._files: set[str] = set()
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        file = nodeid.split("::")[0]
+        file = file_of(nodeid)
         if file not in self._files:
             self._files.add(file)
             self._reporter.write(f"\n{file} ")

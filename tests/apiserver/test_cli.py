@@ -56,6 +56,19 @@ def run(kubeconfig: Path, namespace: str) -> Run:
 
 
 @pytest.fixture
+def apart(kubeconfig: Path, namespace: str) -> Run:
+    """The same as a process of its own: several may run at once."""
+    def command(*arguments: str) -> tuple[int, str, str]:
+        program = Path(sys.executable).parent / "switchover"
+        environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "COLUMNS": "250"}
+        done = subprocess.run([program, *arguments, "-n", namespace], env=environment, capture_output=True, text=True,
+                              timeout=stretched(60))
+        return done.returncode, done.stdout, done.stderr
+
+    return command
+
+
+@pytest.fixture
 def change(server: ApiServer) -> Callable[..., None]:
     """Writes a status as the operator does: over the one that there is."""
     async def write(kind: Any, name: str, status: dict[str, Any]) -> None:
@@ -382,22 +395,24 @@ async def test_the_names_that_exist_are_completed(
 @pytest.mark.parametrize(("kind", "name"), [(KAFKA_MIGRATION, "kafka"), (CONSUMER_GROUP_MIGRATION, "orders")],
                          ids=lambda each: getattr(each, "short", each))
 async def test_where_nothing_answers_preflight_and_plan_say_so_and_blame_nobody(
-        kind: Any, name: str, world: dict[str, dict[str, Any]], run: Run, tmp_path: Path) -> None:
+        kind: Any, name: str, world: dict[str, dict[str, Any]], apart: Run, tmp_path: Path) -> None:
+    """At once: each waits until ZooKeeper has not answered for long enough."""
     spec = {key: value for key, value in recorded(kind)["spec"].items() if key != "approvals"}
     file = tmp_path / "migration.yaml"
     file.write_text(yaml.safe_dump({"kind": kind.name, "metadata": {"name": "new"}, "spec": spec}))
-    code, text, why = await asyncio.to_thread(run, "preflight", "-f", str(file), "-o", "json")
-    found = json.loads(text)
-    assert (code in (1, 3), why, found["step"]) == (True, "", "Preflight")
+    commands = ("preflight", "-f", str(file), "-o", "json"), ("plan", "-f", str(file)), ("plan", name)
+    told = await asyncio.gather(*(asyncio.to_thread(apart, *each) for each in commands))
+    assert {why for _, _, why in told} == {""}
+    assert {code for code, _, _ in told} <= {1, 3}
+    judged, ahead, here = (text for _, text, _ in told)
+    found = json.loads(judged)
+    assert found["step"] == "Preflight"
     assert {each["verdict"] for each in found["gates"]} >= {"Unknown"}
     assert not {"BrokersNotIdentified", "KubernetesRightMissing", "TopicsHidden"} & {
         each["code"] for each in found["findings"] if each["severity"] == "Blocker"}
-    code, text, why = await asyncio.to_thread(run, "plan", "-f", str(file))
-    assert (code in (1, 3), why, text.splitlines()[0]) == (True, "", "> Preflight")
-    assert any(line.startswith("next: ") for line in text.splitlines())
-    code, text, why = await asyncio.to_thread(run, "plan", name)
-    assert (code in (1, 3), why) == (True, "")
-    assert f"> {world[name]['progress']['step']}" in text.splitlines()
+    assert ahead.splitlines()[0] == "> Preflight"
+    assert any(line.startswith("next: ") for line in ahead.splitlines())
+    assert f"> {world[name]['progress']['step']}" in here.splitlines()
 
 
 # --- on a terminal ------------------------------------------------------------------------------------------------------

@@ -353,7 +353,7 @@ async def test_an_autoscaler_that_is_woken_in_the_middle_keeps_the_shares_and_th
         found = await roll.look()
         return found.caught_up and len(found.pods) == sum(found.sizes.values()) == count == found.replicas
 
-    await until(lambda: scaled(9), "woken, it scaled the Deployment", 60, pause=1)       # it looks every 15 s
+    await until(lambda: scaled(9), "woken, it scaled the Deployment", 60, pause=1)
     assert roll.revisions(await roll.look()) == (6, 3)
     [woken] = (await roll.look()).autoscalers
     await perform(roll.workloads, autoscalers.pause(woken))

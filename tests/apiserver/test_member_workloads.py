@@ -230,7 +230,7 @@ def hpa(name: str, low: int, high: int, **spec: Any) -> dict[str, Any]:
 async def test_an_autoscaler_is_paused_and_given_back_exactly(
     server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]
 ) -> None:
-    """The real controller looks every 15 s: it brings `disabled` up to its minimum in spite of its behavior, and leaves
+    """The real controller looks every 3 s: it brings `disabled` up to its minimum in spite of its behavior, and leaves
     `orders` and `stopped`, of the same bounds, where they are scaled to."""
     behavior = {"scaleDown": {"selectPolicy": "Max", "stabilizationWindowSeconds": 60,
                               "policies": [{"type": "Percent", "value": 10, "periodSeconds": 30}]}}
