@@ -1,11 +1,13 @@
 """What a pass over a group sees of its offsets: up to where its members are to commit, and judged by the limits of now."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from simulation.virtual_time import in_virtual_time
 from switchover.engine.gate import Verdict
 from switchover.groups.gates.lag import LAG_HEALTHY
 from switchover.groups.gates.progress import GOES_ON, PROGRESSED
@@ -195,3 +197,43 @@ async def test_a_baseline_is_read_anew_and_one_that_is_named_anew_at_once():
     picture = replace(picture, spec=spec_of(gates={"isolation": "ReadCommitted"}))
     picture = await seen(observer, kafka, picture, passes=20)
     assert (told(picture)[2], _summary(picture).baseline) == ("Passed", "")
+
+
+class Slow(Kafka):
+    """Each of its answers takes a second."""
+
+    async def describe(self, group: str) -> Group:
+        await asyncio.sleep(1.0)
+        return await super().describe(group)
+
+    async def coordinators(self, group: str) -> frozenset[int]:
+        await asyncio.sleep(1.0)
+        return await super().coordinators(group)
+
+    async def cluster(self) -> Cluster:
+        await asyncio.sleep(1.0)
+        return await super().cluster()
+
+    async def offsets_topic(self) -> OffsetsTopic:
+        await asyncio.sleep(1.0)
+        return await super().offsets_topic()
+
+    async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
+        await asyncio.sleep(1.0)
+        return await super().sweep(asked)
+
+
+def test_a_pass_describes_the_group_and_asks_all_the_rest_at_once():
+    """A thousand passes a restart: what one waits for decides how many an operator gets through."""
+    picture = replace(mixed(), spec=spec_of())
+    kafka = Slow(value(picture.facts.group))
+    observer = GroupObserver(kafka, kafka, kafka, kafka)  # type: ignore[arg-type]
+
+    async def run() -> float:
+        begun = asyncio.get_running_loop().time()
+        facts = (await observer.see(picture, "")).facts
+        for each in (facts.group, facts.coordinators, facts.cluster_id, facts.offsets_topic, facts.samples):
+            value(each)
+        return asyncio.get_running_loop().time() - begun
+
+    assert in_virtual_time(run()) == pytest.approx(2.0)

@@ -19,10 +19,9 @@ from switchover.groups.plan import plan_of
 from switchover.groups.workloads import deployment
 from switchover.groups.workloads.change import original_name
 from switchover.groups.workloads.trials import Trial, trials
-from switchover.kafka.group import BrokerGroups, Group, GroupState
-from switchover.kafka.ports import Cluster, Groups
+from switchover.kafka.group import BrokerGroups, Group, GroupState, Readiness
+from switchover.kafka.ports import Groups
 from switchover.kubernetes import names
-from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.ports import Survey, Workloads
 from switchover.lag.baseline import KEY, WeeklyBaseline, parse
 from switchover.lag.window import GroupOffsets
@@ -136,59 +135,44 @@ class GroupObserver:
         return replace(picture, facts=await self._facts(picture, lease_holder, fresh))
 
     async def _facts(self, picture: Picture, lease_holder: str, fresh: bool) -> Facts:
-        spec, at, named = picture.spec, picture.position, plan_of(picture.spec).needs(picture.position)
+        named = plan_of(picture.spec).needs(picture.position)
         fleet = await self._known(
-            self._fleet(self._workloads if fresh else self._watched, spec, picture.uid, at.attempt))
-        rights: Observed[tuple[str, ...]] = NOT_ASKED
-        others: Observed[Mapping[str, str]] = NOT_ASKED
-        tried: Observed[Mapping[str, Observed[Mapping[str, Any]]]] = NOT_ASKED
-        if Need.RIGHTS in named:
-            rights = await self._known(self._survey.missing_rights(_credentials(spec)))
-        if Need.OTHERS in named:
-            others = await self._others_called(fleet, 0.0 if fresh else LOOKING_SECONDS)
-        if Need.TRIALS in named:
-            tried = await self._known(self._try(replace(picture, facts=Facts(fleet=fleet)),
-                                                TRIALS_SECONDS if fresh else LOOKING_SECONDS))
-        audited: Observed[JobRun | None] = NOT_ASKED
-        if Need.AUDIT in named:
-            audited = await self._known(self._workloads.job(audit.job_name(picture.name, picture.uid, at.attempt)))
+            self._fleet(self._workloads if fresh else self._watched, picture.spec, picture.uid, picture.position.attempt))
+        async with asyncio.TaskGroup() as beside:
+            kubernetes = beside.create_task(
+                self._kubernetes(named, replace(picture, facts=Facts(fleet=fleet, lease_holder=lease_holder)), fresh))
+            return await self._group(named, picture, kubernetes, fresh)
+
+    async def _group(self, named: Set[str], picture: Picture, kubernetes: Awaitable[Facts], fresh: bool) -> Facts:
+        """The facts that Kubernetes tells, with those of the group."""
         clients = await self._known(self._connected.clients())
         if not isinstance(clients, Known):
-            return Facts(fleet=fleet, others=others, group=clients, cluster_id=clients, samples=clients, lag=clients,
-                         partitions=clients, coordinators=clients, coordinated=clients, offsets_topic=clients,
-                         readiness=clients, offered=clients, missing_rights=rights, trials=tried, audit=audited,
-                         zookeeper=clients,
-                         stores=clients, quiet_since=clients, missing_zookeeper_rights=clients, baseline=clients,
-                         lease_holder=lease_holder)
-        groups, zookeeper = clients.value.groups, clients.value.zookeeper
+            return replace(await kubernetes, group=clients, cluster_id=clients, samples=clients, lag=clients,
+                           partitions=clients, coordinators=clients, coordinated=clients, offsets_topic=clients,
+                           readiness=clients, offered=clients, zookeeper=clients, stores=clients, quiet_since=clients,
+                           missing_zookeeper_rights=clients, baseline=clients)
+        spec, groups, zookeeper = picture.spec, clients.value.groups, clients.value.zookeeper
         group = await self._known(groups.describe(spec.group))
         baseline = await self._usual(spec)
         picture = await self._see_zookeeper(
             named, replace(picture, facts=Facts(group=group, baseline=baseline)), zookeeper)
-        cluster = await self._answers.observed("cluster", groups.cluster, SETTINGS_SECONDS)
-        await self._samples.take(picture, clients.value.offsets, zookeeper)
-        facts = self._samples.laid_into(Facts(
-            fleet=fleet, others=others, unchecked=Known(clients.value.unchecked, clients.at), group=group,
-            zookeeper=picture.facts.zookeeper, quiet_since=picture.facts.quiet_since,
-            cluster_id=Known(cluster.value.cluster_id, cluster.at) if isinstance(cluster, Known) else cluster,
-            brokers=await self._each(cluster.value if isinstance(cluster, Known) else None, groups),
-            coordinators=await self._answers.observed(
+        async with asyncio.TaskGroup() as then:
+            then.create_task(self._samples.take(picture, clients.value.offsets, zookeeper))
+            brokers = then.create_task(self._brokers(groups))
+            coordinators = then.create_task(self._answers.observed(
                 "coordinators", lambda: groups.coordinators(spec.group),
-                COORDINATORS_SECONDS if fresh else COORDINATORS_LOOKING_SECONDS),
-            offsets_topic=await self._answers.observed("topic", groups.offsets_topic, SETTINGS_SECONDS),
-            missing_rights=rights, trials=tried, audit=audited,
-            missing_zookeeper_rights=picture.facts.missing_zookeeper_rights, baseline=baseline, lease_holder=lease_holder))
-        if not isinstance(group, Known):
-            return facts
-        if Need.LOAD in named:
-            facts = replace(facts, coordinated=await self._answers.observed("load", groups.coordinated, LOAD_SECONDS))
-        if Need.READINESS in named and to_consumer(picture):
-            topics = sorted({topic for member in group.value.members for topic in member.topics})
-            facts = replace(facts, readiness=await self._answers.observed(
-                "readiness", lambda: groups.readiness(spec.group, topics), PROBE_SECONDS))
-        if Need.OFFERED in named and spec.assignment_strategy is not None:
-            facts = replace(facts, offered=await self._probe(group.value, spec.assignment_strategy.to, groups))
-        return facts
+                COORDINATORS_SECONDS if fresh else COORDINATORS_LOOKING_SECONDS))
+            topic = then.create_task(self._answers.observed("topic", groups.offsets_topic, SETTINGS_SECONDS))
+            load = then.create_task(self._load(named, group, groups))
+            readiness = then.create_task(self._readiness(named, picture, groups))
+            offered = then.create_task(self._offered(named, picture, groups))
+        cluster_id, settings = brokers.result()
+        return self._samples.laid_into(replace(
+            await kubernetes, unchecked=Known(clients.value.unchecked, clients.at), group=group, baseline=baseline,
+            zookeeper=picture.facts.zookeeper, quiet_since=picture.facts.quiet_since,
+            missing_zookeeper_rights=picture.facts.missing_zookeeper_rights, cluster_id=cluster_id, brokers=settings,
+            coordinators=coordinators.result(), offsets_topic=topic.result(), coordinated=load.result(),
+            readiness=readiness.result(), offered=offered.result()))
 
     async def _known(self, reading: Awaitable[T]) -> Observed[T]:
         return await known(reading, READ_SECONDS, self._clock)
@@ -202,6 +186,22 @@ class GroupObserver:
             workload.name: await workloads.original(original_name(workload.kind, workload.name, uid, attempt))
             for workload in spec.workloads}
         return Fleet(sources={workload.name: found.get(workload.name) for workload in spec.workloads}, originals=originals)
+
+    async def _kubernetes(self, named: Set[str], picture: Picture, fresh: bool) -> Facts:
+        """The picture's, with what is asked beside the workloads."""
+        facts, attempt = picture.facts, picture.position.attempt
+        if Need.RIGHTS in named:
+            rights = await self._known(self._survey.missing_rights(_credentials(picture.spec)))
+            facts = replace(facts, missing_rights=rights)
+        if Need.OTHERS in named:
+            facts = replace(facts, others=await self._others_called(facts.fleet, 0.0 if fresh else LOOKING_SECONDS))
+        if Need.TRIALS in named:
+            tried = await self._known(self._try(picture, TRIALS_SECONDS if fresh else LOOKING_SECONDS))
+            facts = replace(facts, trials=tried)
+        if Need.AUDIT in named:
+            job = audit.job_name(picture.name, picture.uid, attempt)
+            facts = replace(facts, audit=await self._known(self._workloads.job(job)))
+        return facts
 
     async def _others_called(self, fleet: Observed[Fleet], seconds: float) -> Observed[Mapping[str, str]]:
         missing = [name for name, found in fleet.value.sources.items() if found is None] if isinstance(fleet, Known) else []
@@ -241,23 +241,43 @@ class GroupObserver:
 
     # --- Kafka --------------------------------------------------------------------------------------------------------
 
-    async def _each(self, cluster: Cluster | None, groups: Groups) -> dict[int, Observed[BrokerGroups]]:
-        if cluster is None:
-            return {}
+    async def _brokers(self, groups: Groups) -> tuple[Observed[str], dict[int, Observed[BrokerGroups]]]:
+        """The cluster's id, and what each of its brokers says of groups."""
+        cluster = await self._answers.observed("cluster", groups.cluster, SETTINGS_SECONDS)
+        if not isinstance(cluster, Known):
+            return cluster, {}
 
         async def one(broker_id: int, address: Address) -> Observed[BrokerGroups]:
             return await self._answers.observed(
                 ("broker", broker_id), lambda: groups.broker(address, broker_id), SETTINGS_SECONDS)
 
-        found = await asyncio.gather(*(one(*each) for each in cluster.brokers.items()))
-        return dict(zip(cluster.brokers, found, strict=True))
+        brokers = cluster.value.brokers
+        found = await asyncio.gather(*(one(*each) for each in brokers.items()))
+        return Known(cluster.value.cluster_id, cluster.at), dict(zip(brokers, found, strict=True))
 
-    async def _probe(self, group: Group, strategy: str, groups: Groups) -> Observed[Mapping[str, bool]]:
-        if group.state is not GroupState.STABLE or not group.members:
-            return Unknown(f"group {group.name} is asked only while it is stable and has members")
+    async def _load(self, named: Set[str], group: Observed[Group], groups: Groups) -> Observed[Mapping[int, int]]:
+        if Need.LOAD not in named or not isinstance(group, Known):
+            return NOT_ASKED
+        return await self._answers.observed("load", groups.coordinated, LOAD_SECONDS)
+
+    async def _readiness(self, named: Set[str], picture: Picture, groups: Groups) -> Observed[Readiness]:
+        group = picture.facts.group
+        if Need.READINESS not in named or not isinstance(group, Known) or not to_consumer(picture):
+            return NOT_ASKED
+        topics = sorted({topic for member in group.value.members for topic in member.topics})
+        return await self._answers.observed(
+            "readiness", lambda: groups.readiness(picture.spec.group, topics), PROBE_SECONDS)
+
+    async def _offered(self, named: Set[str], picture: Picture, groups: Groups) -> Observed[Mapping[str, bool]]:
+        group, wanted = picture.facts.group, picture.spec.assignment_strategy
+        if Need.OFFERED not in named or not isinstance(group, Known) or wanted is None:
+            return NOT_ASKED
+        name, strategy = group.value.name, wanted.to
+        if group.value.state is not GroupState.STABLE or not group.value.members:
+            return Unknown(f"group {name} is asked only while it is stable and has members")
 
         async def ask() -> Mapping[str, bool]:
-            return {strategy: await groups.all_support(group.name, strategy)}
+            return {strategy: await groups.all_support(name, strategy)}
 
         return await self._answers.observed("offered", ask, PROBE_SECONDS)
 
