@@ -1,4 +1,4 @@
-"""`switchover run` that counts what it asks, into the file COUNTS once a second, as JSON. For measure_scale.py."""
+"""`switchover run` that counts what it asks, into the file COUNTS four times a second, as JSON. For measure_scale.py."""
 
 import asyncio
 import json
@@ -76,7 +76,7 @@ async def tell(file: Path) -> None:
         due = time.monotonic() + EVERY
         await asyncio.sleep(EVERY)
         late.append(time.monotonic() - due)
-        if len(late) > 1 and time.monotonic() - told >= 1.0:
+        if len(late) > 1 and time.monotonic() - told >= 0.25:
             told = time.monotonic()
             recent = late[-1200:]
             figures: dict[str, float] = {"looked": len(looked), "late_most": max(recent)}

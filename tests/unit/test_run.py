@@ -48,6 +48,8 @@ def watches(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     monkeypatch.setattr(run, "start_http_server", lambda *_, **__: (Anything(), Anything()))
     monkeypatch.setattr(run, "answering", lambda *_: nullcontext())
     monkeypatch.setattr(run.sys, "setrecursionlimit", lambda _: None)
+    monkeypatch.setattr(run.gc, "freeze", lambda: None)
+    monkeypatch.setattr(run.gc, "set_threshold", lambda _: None)
     return asked
 
 

@@ -1,6 +1,7 @@
 """The operator put together: adapters, reconciler, loops, metrics, logs."""
 
 import asyncio
+import gc
 import logging
 import sys
 import time
@@ -34,6 +35,10 @@ DEEPEST = 30_000
 """Calls in each other, ours and those of the JSON reader. The API server takes objects of 10,000 levels (managedFields are
 free-form), and Kopf's watch of all objects ends of one that cannot be read. What walks it takes two calls a level; the C
 stack of 8 MiB, which the reader uses, holds more than twice as many."""
+YOUNG = 10_000
+"""How many objects are made until Python looks for garbage among them, and after ten such looks further back. By its own
+number, 700, it looked so often at what a thousand migrations keep that a third of a restart was that
+(docs/measurements.md)."""
 
 
 async def run_operator(settings: Settings) -> None:
@@ -43,6 +48,8 @@ async def run_operator(settings: Settings) -> None:
     """
     log_as(settings)
     sys.setrecursionlimit(DEEPEST)
+    gc.freeze()                                      # what was imported is no garbage
+    gc.set_threshold(YOUNG)
     clock = WallClock()
     server = await connect(settings.namespace, settings.kubeconfig)
     metrics_registry = CollectorRegistry()
