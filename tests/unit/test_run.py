@@ -48,8 +48,7 @@ def watches(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     monkeypatch.setattr(run, "start_http_server", lambda *_, **__: (Anything(), Anything()))
     monkeypatch.setattr(run, "answering", lambda *_: nullcontext())
     monkeypatch.setattr(run.sys, "setrecursionlimit", lambda _: None)
-    monkeypatch.setattr(run.gc, "freeze", lambda: None)
-    monkeypatch.setattr(run.gc, "set_threshold", lambda _: None)
+    monkeypatch.setattr(run, "look_seldom", lambda: None)
     return asked
 
 

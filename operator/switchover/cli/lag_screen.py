@@ -11,6 +11,7 @@ from rich.live import Live
 from switchover.cli.lag import EXIT_CODES, Question, Report, follow_from_here
 from switchover.cli.lag_output import document, progress, table
 from switchover.cli.terminal import console
+from switchover.garbage import look_seldom
 from switchover.lag.verdicts import Effect
 
 
@@ -19,6 +20,7 @@ def show(question: Question, *, watch: bool, as_json: bool) -> int:
 
     Raises Refused and Unreachable as `follow` does.
     """
+    look_seldom()
     screen = console()
     last: Report | None = None
 

@@ -1,7 +1,6 @@
 """The operator put together: adapters, reconciler, loops, metrics, logs."""
 
 import asyncio
-import gc
 import logging
 import sys
 import time
@@ -14,6 +13,7 @@ from switchover.api.meta import GROUP, VERSION
 from switchover.cluster.kind import KafkaMigrations
 from switchover.engine.kind import Kind, M, P
 from switchover.engine.reconcile import Connect, Reconciler
+from switchover.garbage import look_seldom
 from switchover.groups.kind import ConsumerGroupMigrations
 from switchover.kubernetes.client.api_server import ApiServer, connect
 from switchover.kubernetes.client.migrations import KubernetesMigrations
@@ -35,10 +35,6 @@ DEEPEST = 30_000
 """Calls in each other, ours and those of the JSON reader. The API server takes objects of 10,000 levels (managedFields are
 free-form), and Kopf's watch of all objects ends of one that cannot be read. What walks it takes two calls a level; the C
 stack of 8 MiB, which the reader uses, holds more than twice as many."""
-YOUNG = 10_000
-"""How many objects are made until Python looks for garbage among them, and after ten such looks further back. By its own
-number, 700, it looked so often at what a thousand migrations keep that a third of a restart was that
-(docs/measurements.md)."""
 
 
 async def run_operator(settings: Settings) -> None:
@@ -48,8 +44,7 @@ async def run_operator(settings: Settings) -> None:
     """
     log_as(settings)
     sys.setrecursionlimit(DEEPEST)
-    gc.freeze()                                      # what was imported is no garbage
-    gc.set_threshold(YOUNG)
+    look_seldom()
     clock = WallClock()
     server = await connect(settings.namespace, settings.kubeconfig)
     metrics_registry = CollectorRegistry()
