@@ -4,14 +4,15 @@
     … 300 1000 100:moving 1000:ended 100:planned:10000 10:clusters
     TREES=/path/of/another/checkout/operator,operator WINDOW=60 … 30
 
-For each argument (NUMBER:KIND:FOREIGN, KIND planned, moving, ended or clusters) and each tree: so many migrations beside
-FOREIGN pods of others. ConsumerGroupMigrations are each of a Deployment of two pods and of a classic group of two members on
-a topic of 12 partitions of Kafka 4.4; `clusters` are KafkaMigrations that are Planned, each of a StatefulSet of one pod, all
-of one Kafka 3.9 and its ZooKeeper. The operator is a process of its own: SETTLE seconds until it stands, WINDOW seconds in
-which it is counted, then a change of DECISIONS specs, timed until the status speaks of it, and its restart after SIGKILL.
-Those that move have a status that says so, and stand in Baseline, which waits for pods with a pass a second: pods stay
-Pending, since there is no node. Those that have ended have a status as well. SWITCHOVER_APISERVER_KUBECONFIG names an API
-server; without one the tests' own is started.
+For each argument (NUMBER:KIND:FOREIGN, KIND planned, scaled, moving, ended or clusters) and each tree: so many migrations
+beside FOREIGN pods of others. ConsumerGroupMigrations are each of a Deployment of two pods, which if `scaled` has a
+budget and an autoscaler and is Planned, and of a classic group of two members on a topic of 12 partitions of Kafka 4.4;
+`clusters` are KafkaMigrations that are Planned, each of a StatefulSet of one pod, all of one Kafka 3.9 and its ZooKeeper.
+The operator is a process of its own: SETTLE seconds until it stands, WINDOW seconds in which it is counted, then a change
+of DECISIONS specs, timed until the status speaks of it, and its restart after SIGKILL. Those that move have a status that
+says so, and stand in Baseline, which waits for pods with a pass a second: pods stay Pending, since there is no node.
+Those that have ended have a status as well. SWITCHOVER_APISERVER_KUBECONFIG names an API server; without one the tests'
+own is started.
 """
 
 import asyncio
@@ -50,7 +51,7 @@ SETTLE, WINDOW = float(os.environ.get("SETTLE", "60")), float(os.environ.get("WI
 TREES = os.environ.get("TREES", "operator").split(",")
 DECISIONS, PATIENCE = int(os.environ.get("DECISIONS", "15")), 90.0
 BEGUN = "2026-11-28T00:00:00Z"
-CLUSTERS = "clusters"
+CLUSTERS, SCALED = "clusters", "scaled"
 PROGRESS = {
     "moving": {"step": "Baseline", "index": 1, "total": 6, "startTime": BEGUN, "stepStartTime": BEGUN, "openTime": BEGUN},
     "ended": {"step": "HandOver", "index": 5, "total": 6, "startTime": BEGUN, "stepStartTime": BEGUN, "openTime": BEGUN,
@@ -61,7 +62,8 @@ PROGRESS = {
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is measured: so many migrations of a kind (planned, moving, ended, clusters) beside so many pods of others."""
+    """What is measured: so many migrations of a kind (planned, scaled, moving, ended, clusters) beside so many pods of
+    others."""
 
     count: int
     kind: str = "planned"
@@ -79,8 +81,8 @@ class Wanted:
 def wanted(text: str) -> Wanted:
     """NUMBER:KIND:FOREIGN, of which the number is enough."""
     count, kind, foreign = (text.split(":") + ["planned", "0"][text.count(":"):])[:3]
-    if kind not in ("planned", CLUSTERS, *PROGRESS):
-        raise SystemExit(f"{text}: a kind is planned, moving, ended or {CLUSTERS}")
+    if kind not in ("planned", SCALED, CLUSTERS, *PROGRESS):
+        raise SystemExit(f"{text}: a kind is planned, {SCALED}, moving, ended or {CLUSTERS}")
     return Wanted(int(count), kind, int(foreign))
 
 
@@ -121,9 +123,19 @@ def deployment(name: str) -> dict[str, Any]:
 
 def migration(name: str, servers: str, kind: str = "planned") -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": "ConsumerGroupMigration", "metadata": {"name": name},
-            "spec": {"desiredState": "Planned" if kind == "planned" else "Running", "group": name,
+            "spec": {"desiredState": "Running" if kind in PROGRESS else "Planned", "group": name,
                      "kafka": {"bootstrapServers": servers}, "protocol": {"to": "Consumer"},
                      "workloads": [{"name": name, "container": "app", "template": {"image": "localhost/consumer:2"}}]}}
+
+
+def beside(name: str) -> dict[str, dict[str, Any]]:
+    """A budget of the Deployment and an autoscaler, by kind."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+    budget = {"maxUnavailable": 1, "selector": {"matchLabels": {"app": name}}}
+    return {"PodDisruptionBudget": {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name},
+                                    "spec": budget},
+            "HorizontalPodAutoscaler": {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {
+                "name": name}, "spec": {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 2}}}
 
 
 def stateful_set(name: str) -> dict[str, Any]:
@@ -147,8 +159,9 @@ def cluster_migration(name: str, cluster: KafkaCluster) -> dict[str, Any]:
 
 
 def foreign(name: str) -> dict[str, Any]:
+    """Of a scheduler that does not exist: the real one writes again and again why it finds no node for each."""
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"foreign-{name}", "labels": {"app": "foreign"}},
-            "spec": {"containers": [{"name": "app", "image": "localhost/foreign:1"}]}}
+            "spec": {"schedulerName": "nobody", "containers": [{"name": "app", "image": "localhost/foreign:1"}]}}
 
 
 async def each(names: Iterable[str], work: Callable[[str], Awaitable[object]]) -> None:
@@ -183,6 +196,8 @@ async def world(kubeconfig: str, wanted: Wanted, servers: str | KafkaCluster) ->
             await server.request("POST", path, cluster_migration(name, servers))
             return
         await server.request("POST", server.path("apps/v1", "Deployment"), deployment(name))
+        for kind, each in beside(name).items() if wanted.kind == SCALED else ():
+            await server.request("POST", server.path(each["apiVersion"], kind), each)
         made = await server.request("POST", path, migration(name, servers, wanted.kind))
         if wanted.kind in PROGRESS:
             await server.json_patch(f"{path}/{name}/status",

@@ -1,10 +1,12 @@
-"""Objects that are found by their labels are those that a look at all of them finds, whatever came and went."""
+"""Objects that are found by their labels, or by what they are about, are those that a look at all of them finds, whatever
+came and went."""
 
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from switchover.kubernetes.client.beside import ANYTHING, Subject
 from switchover.kubernetes.client.labelled import Labelled
 
 LABELS = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"))
@@ -33,3 +35,22 @@ def test_what_carries_no_label_is_among_all_and_nowhere_else() -> None:
     objects = Labelled([{"metadata": {"name": "bare"}}, {"metadata": {"name": "none", "labels": None}}])
     assert len(objects.carrying({})) == 2
     assert objects.carrying({"app": "orders"}) == []
+
+
+SUBJECTS = st.sampled_from([("target", "Deployment", "a"), ("target", "Deployment", "b"), ANYTHING])
+
+
+@given(st.lists(st.tuples(st.sampled_from("123"), st.none() | SUBJECTS)), st.sets(SUBJECTS))
+def test_and_what_is_about_something_is_found_by_that(
+        events: list[tuple[str, Subject | None]], wanted: set[Subject]) -> None:
+    there: dict[str, Subject] = {}
+    objects = Labelled(subject=lambda found: found["about"])
+    for name, about in events:
+        if about is None:
+            there.pop(name, None)
+            objects.drop(name)
+        else:
+            there[name] = about
+            objects.put({"metadata": {"name": name}, "about": about})
+    found = sorted(item["metadata"]["name"] for item in objects.about(wanted))
+    assert found == sorted(name for name, about in there.items() if about in wanted)

@@ -106,6 +106,19 @@ async def until(watched: WatchedServer, wanted: list[str]) -> None:
     raise AssertionError(f"{await names(watched)} instead of {wanted}")
 
 
+async def test_of_what_stands_beside_workloads_each_is_found_by_what_it_is_about(server: Server) -> None:
+    """A thousand budgets, one of each workload: none of the others is unpacked for it."""
+    def budget(name: str) -> dict[str, Any]:
+        return {"metadata": {"name": name}, "spec": {"selector": {"matchLabels": {"app": name}}}}
+
+    budgets = "/apis/policy/v1/namespaces/shop/poddisruptionbudgets"
+    server.listed = [budget("orders"), budget("payments")]
+    async with serving(server) as watched:
+        assert await watched.about(budgets, [("label", "app", "orders")]) == [budget("orders")]
+        assert await watched.about(budgets, [("label", "app", "nobody")]) == []
+        assert len(await watched.items(budgets)) == 2
+
+
 async def test_a_long_list_is_read_page_by_page(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of an answer is in memory at once: 10,000 pods would be more than the operator may use."""
     monkeypatch.setattr(reflector, "PAGE", 3)

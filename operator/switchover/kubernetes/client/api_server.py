@@ -10,7 +10,7 @@ import copy
 import os
 import re
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +25,7 @@ from kubernetes.aio.dynamic import DynamicClient
 from yaml import YAMLError
 
 from switchover import documents
+from switchover.kubernetes.client.beside import Subject
 from switchover.outside.errors import Fenced, Refused, Unreachable
 
 FIELD_MANAGER = "switchover"
@@ -210,6 +211,10 @@ class ApiServer:
         answer = await self.request("GET", path, label_selector=selector or None)
         items: list[dict[str, Any]] = answer["items"]
         return items
+
+    async def about(self, path: str, subjects: Iterable[Subject]) -> list[dict[str, Any]]:
+        """Of a collection what is about one of these, and here all the rest as well: it is one request."""
+        return await self.items(path)
 
     async def json_patch(
         self, path: str, operations: Sequence[Mapping[str, Any]], *, dry_run: bool = False, manager: str = FIELD_MANAGER

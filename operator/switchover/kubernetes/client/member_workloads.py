@@ -1,11 +1,11 @@
 """Deployments and StatefulSets whose pods are members of a group, as facts. Reads only."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from switchover.kubernetes import names
-from switchover.kubernetes.client import ownership
+from switchover.kubernetes.client import beside, ownership
 from switchover.kubernetes.client.api_server import ApiServer, NotFound
 from switchover.kubernetes.client.pods import read_member_pod
 from switchover.kubernetes.members import HPA, PAUSED, PAUSED_REPLICAS, SCALED_OBJECT, Autoscaler, MemberWorkload
@@ -13,10 +13,9 @@ from switchover.kubernetes.selectors import required, selects
 
 Object = Mapping[str, Any]
 
-AUTOSCALERS = ((HPA, "autoscaling/v2"), (SCALED_OBJECT, "keda.sh/v1alpha1"),
-               ("VerticalPodAutoscaler", "autoscaling.k8s.io/v1"))
+AUTOSCALERS = {HPA: "autoscaling/v2", SCALED_OBJECT: "keda.sh/v1alpha1", "VerticalPodAutoscaler": "autoscaling.k8s.io/v1"}
 OWNED = {"StatefulSet": {"Pod": "v1"}, "Deployment": {"Pod": "v1", "ReplicaSet": "apps/v1"}}
-BESIDE = {"PodDisruptionBudget": "policy/v1", "PersistentVolumeClaim": "v1", **dict(AUTOSCALERS)}
+BESIDE = {"PodDisruptionBudget": "policy/v1", "PersistentVolumeClaim": "v1", **AUTOSCALERS}
 """The version of each kind: of what a workload owns, by its own kind, and of what may be about it."""
 HASH = "pod-template-hash"
 OTHERS = (("argoproj.io/v1alpha1", "rollouts", "Rollout"), ("apps.kruise.io/v1alpha1", "clonesets", "CloneSet"),
@@ -30,8 +29,10 @@ async def read_member_workloads(
     """By name; None for one that does not exist. Pods are read after the workloads, so that none of theirs is missing."""
     pairs = tuple(wanted)
     found = await asyncio.gather(*(server.find(server.path("apps/v1", kind, name)) for kind, name in pairs))
+    there = [(kind, each) for (kind, _), each in zip(pairs, found, strict=True) if each is not None]
+    subjects = frozenset().union(*(beside.subjects(kind, each) for kind, each in there))
     owned = (_selected(server, kind, each) for (kind, _), each in zip(pairs, found, strict=True))
-    by_kind, *own = await asyncio.gather(_lists(server, BESIDE), *owned)
+    by_kind, *own = await asyncio.gather(_lists(server, BESIDE, lambda path: server.about(path, subjects)), *owned)
     return {name: None if each is None else _workload(kind, each, {**by_kind, **selected})
             for (kind, name), each, selected in zip(pairs, found, own, strict=True)}
 
@@ -48,15 +49,17 @@ async def _selected(server: ApiServer, kind: str, workload: Object | None) -> Ma
     """What its selector can select of the namespace, in which there may be thousands of others."""
     if workload is None:
         return {}
-    return await _lists(server, OWNED[kind], required(workload["spec"].get("selector")))
+    labels = required(workload["spec"].get("selector"))
+    return await _lists(server, OWNED[kind], lambda path: server.items(path, labels))
 
 
 async def _lists(server: ApiServer, versions: Mapping[str, str],
-                 labels: Mapping[str, str] | None = None) -> Mapping[str, list[dict[str, Any]]]:
-    """By kind. Nothing of one that the API server does not serve: KEDA or the VPA is not installed."""
+                 read: Callable[[str], Awaitable[list[dict[str, Any]]]]) -> Mapping[str, list[dict[str, Any]]]:
+    """By kind, as `read` from the path of each. Nothing of one that the API server does not serve: KEDA or the VPA is not
+    installed."""
     async def items(kind: str, version: str) -> list[dict[str, Any]]:
         try:
-            return await server.items(server.path(version, kind), labels)
+            return await read(server.path(version, kind))
         except NotFound:
             return []
 
@@ -154,8 +157,7 @@ def _trouble(status: Object) -> str:
 
 
 def _claims(template: Object, claims: Iterable[Object]) -> dict[str, tuple[str, ...]]:
-    volumes = template["spec"].get("volumes") or ()
-    named = {claim["claimName"] for volume in volumes if (claim := volume.get("persistentVolumeClaim"))}
+    named = beside.claims(template)
     return {claim["metadata"]["name"]: tuple(claim["spec"].get("accessModes") or ())
             for claim in claims if claim["metadata"]["name"] in named}
 
@@ -165,16 +167,10 @@ def _claims(template: Object, claims: Iterable[Object]) -> dict[str, tuple[str, 
 
 def _autoscalers(kind: str, name: str, by_kind: Mapping[str, list[dict[str, Any]]]) -> tuple[Autoscaler, ...]:
     """Those that target the workload. The HPA that KEDA made for a ScaledObject is that ScaledObject's affair."""
-    found = [_autoscaler(version, scaler, each) for scaler, version in AUTOSCALERS for each in by_kind[scaler]
-             if _target(scaler, each) == (kind, name)]
+    found = [_autoscaler(version, scaler, each) for scaler, version in AUTOSCALERS.items() for each in by_kind[scaler]
+             if beside.target(each) == (kind, name)]
     told = {str(each) for each in found}
     return tuple(each for each in found if each.owner not in told)
-
-
-def _target(scaler: str, found: Object) -> tuple[str, str]:
-    spec = found.get("spec") or {}
-    target = spec.get("targetRef" if scaler == "VerticalPodAutoscaler" else "scaleTargetRef") or {}
-    return target.get("kind", "Deployment"), target.get("name", "")
 
 
 def _autoscaler(version: str, kind: str, found: Object) -> Autoscaler:

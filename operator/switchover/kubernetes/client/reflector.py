@@ -6,10 +6,12 @@ from there, watch again where one ends, list again where the place is lost (410)
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from switchover import documents
+from switchover.kubernetes.client import beside
 from switchover.kubernetes.client.api_server import ApiServer, Expired, Forbidden, NotFound
 from switchover.kubernetes.client.labelled import Labelled
 from switchover.outside.errors import Refused, Unreachable
@@ -45,7 +47,9 @@ class Reflector:
         self._server = server
         self._path = path
         self._managers = managers
-        self._objects = Labelled()
+        plural = path.rpartition("/")[2]
+        self._subject = partial(beside.subject, plural) if plural in beside.SUBJECTS else None
+        self._objects = self._none()
         self._version = ""
         self._failure: Exception | None = None
         self._tried = asyncio.Event()             # it was listed, or could not be
@@ -103,6 +107,9 @@ class Reflector:
                 await asyncio.sleep(PAUSES[min(failures, len(PAUSES) - 1)])
                 failures += 1
 
+    def _none(self) -> Labelled:
+        return Labelled(subject=self._subject)
+
     def _keep(self, found: dict[str, Any]) -> dict[str, Any]:
         if not self._managers:
             found["metadata"].pop("managedFields", None)
@@ -110,11 +117,11 @@ class Reflector:
 
     def _forget(self, error: Exception) -> None:
         self._version, self._failure = "", error
-        self._objects = Labelled()
+        self._objects = self._none()
         self._tried.set()
 
     async def _list(self) -> None:
-        now, found, following = asyncio.get_running_loop().time(), Labelled(), None
+        now, found, following = asyncio.get_running_loop().time(), self._none(), None
         while following != "":
             answer = await self._server.request("GET", self._path, limit=PAGE, _continue=following)
             for each in answer["items"]:
@@ -172,6 +179,12 @@ class WatchedServer(ApiServer):
         if (found := await self._seen(path)) is None:
             return await self._server.items(path, labels)
         return found.carrying(labels or {})
+
+    async def about(self, path: str, subjects: Iterable[beside.Subject]) -> list[dict[str, Any]]:
+        """Of a collection what is about one of these. NotFound where the API server does not serve the kind."""
+        if (found := await self._seen(path)) is None:
+            return await self._server.about(path, subjects)
+        return found.about(subjects)
 
     async def beyond(self, collection: str, name: str = "") -> dict[str, Any]:
         """As `ApiServer.beyond`."""
