@@ -1,6 +1,6 @@
 """What a parity check costs on a large cluster.
 
-    PYTHONPATH=operator:tests .venv/bin/python -m adapters.measure_parity 1000 10000
+    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_parity 1000 10000
 
 The tree stands in a real ZooKeeper, written by a process of its own; the log is made of the same metadata, encoded as Kafka
 does. The states of partitions are not written, because the check does not read them.

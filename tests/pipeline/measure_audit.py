@@ -1,6 +1,7 @@
 """How long the check of ownership intervals takes: Spark by string keys, hashed, and on bucketed data, against DuckDB.
 
-    PYTHONPATH=operator:tests .venv/bin/python -m pipeline.measure_audit [--rows N] [--cores 1 --cores 2] [--directory D]
+    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m pipeline.measure_audit [--rows N] [--cores 1 --cores 2]
+        [--directory D]
 
 The same Parquet for all, made by a seed. Every engine must find the same overlaps and gaps before its time is printed.
 DuckDB and Spark each have a process of their own; Spark's start is not included, the writing of the bucketed table is told

@@ -1,6 +1,6 @@
 """How fast one core decodes offset commits: ours, and record loops in Python.
 
-    PYTHONPATH=operator:tests .venv/bin/python -m pipeline.measure_decode [MILLIONS]
+    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m pipeline.measure_decode [MILLIONS]
 
 Synthetic records as 50 log partitions hold them, 1,000 keys in each, 60 % value version 3, 35 % version 4 with a topic id,
 2 % version 1, 3 % tombstones. Each way runs in a process of its own; making the records and the first batch are not timed.

@@ -1,6 +1,7 @@
 """What an inventory of a large fleet costs: each part of it, the whole job, and DuckDB for what SQL alone can say.
 
-    PYTHONPATH=operator:tests .venv/bin/python -m pipeline.measure_inventory [--groups N] [--topics N] [--cores 1 --cores 2]
+    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m pipeline.measure_inventory [--groups N] [--topics N]
+        [--cores 1 --cores 2]
 
 Teams of four topics, six partitions each; a group reads one to three topics of its team's, and every fiftieth one topic that
 glues all of them together. Three captures an hour apart hold a commit for each partition, the ends, and the groups with a
