@@ -189,7 +189,7 @@ class GroupObserver:
 
     async def _kubernetes(self, named: Set[str], picture: Picture, fresh: bool) -> Facts:
         """The picture's, with what is asked beside the workloads."""
-        facts, attempt = picture.facts, picture.position.attempt
+        facts = picture.facts
         if Need.RIGHTS in named:
             rights = await self._known(self._survey.missing_rights(_credentials(picture.spec)))
             facts = replace(facts, missing_rights=rights)
@@ -199,7 +199,7 @@ class GroupObserver:
             tried = await self._known(self._try(picture, TRIALS_SECONDS if fresh else LOOKING_SECONDS))
             facts = replace(facts, trials=tried)
         if Need.AUDIT in named:
-            job = audit.job_name(picture.name, picture.uid, attempt)
+            job = audit.job_name(picture.name, picture.uid, picture.position.attempt)
             facts = replace(facts, audit=await self._known(self._workloads.job(job)))
         return facts
 
