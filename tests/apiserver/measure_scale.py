@@ -128,14 +128,14 @@ def migration(name: str, servers: str, kind: str = "planned") -> dict[str, Any]:
                      "workloads": [{"name": name, "container": "app", "template": {"image": "localhost/consumer:2"}}]}}
 
 
-def beside(name: str) -> dict[str, dict[str, Any]]:
-    """A budget of the Deployment and an autoscaler, by kind."""
+def beside(name: str) -> list[dict[str, Any]]:
+    """A budget of the Deployment and an autoscaler."""
+    named = {"metadata": {"name": name}}
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
-    budget = {"maxUnavailable": 1, "selector": {"matchLabels": {"app": name}}}
-    return {"PodDisruptionBudget": {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name},
-                                    "spec": budget},
-            "HorizontalPodAutoscaler": {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {
-                "name": name}, "spec": {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 2}}}
+    return [{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", **named,
+             "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": name}}}},
+            {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", **named,
+             "spec": {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 2}}]
 
 
 def stateful_set(name: str) -> dict[str, Any]:
@@ -196,8 +196,9 @@ async def world(kubeconfig: str, wanted: Wanted, servers: str | KafkaCluster) ->
             await server.request("POST", path, cluster_migration(name, servers))
             return
         await server.request("POST", server.path("apps/v1", "Deployment"), deployment(name))
-        for kind, each in beside(name).items() if wanted.kind == SCALED else ():
-            await server.request("POST", server.path(each["apiVersion"], kind), each)
+        if wanted.kind == SCALED:
+            for made in beside(name):
+                await server.request("POST", server.path(made["apiVersion"], made["kind"]), made)
         made = await server.request("POST", path, migration(name, servers, wanted.kind))
         if wanted.kind in PROGRESS:
             await server.json_patch(f"{path}/{name}/status",

@@ -30,6 +30,7 @@ Kubectl = Callable[..., Any]
 Run = Callable[..., tuple[int, str, str]]
 
 RECORDED = Path(__file__).parents[1] / "unit" / "last_release"
+PROGRAM = Path(sys.executable).parent / "switchover"
 HIDDEN_CURSOR, SHOWN_CURSOR, ONE_LINE_UP = "\x1b[?25l", "\x1b[?25h", "\x1b[1A"
 EVIL = "\x1b[2Jkafka\u202egnp\n"
 
@@ -59,9 +60,8 @@ def run(kubeconfig: Path, namespace: str) -> Run:
 def apart(kubeconfig: Path, namespace: str) -> Run:
     """The same as a process of its own: several may run at once."""
     def command(*arguments: str) -> tuple[int, str, str]:
-        program = Path(sys.executable).parent / "switchover"
         environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "COLUMNS": "250"}
-        done = subprocess.run([program, *arguments, "-n", namespace], env=environment, capture_output=True, text=True,
+        done = subprocess.run([PROGRAM, *arguments, "-n", namespace], env=environment, capture_output=True, text=True,
                               timeout=stretched(60))
         return done.returncode, done.stdout, done.stderr
 
@@ -376,11 +376,10 @@ async def test_doctor_tells_what_is_there_and_what_is_not(
 async def test_the_names_that_exist_are_completed(
         shell: str, world: dict[str, dict[str, Any]], kubeconfig: Path, namespace: str) -> None:
     def completed(line: str) -> str:
-        program = Path(sys.executable).parent / "switchover"
         words = {"bash": {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}}.get(
             shell, {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"})
         environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "_SWITCHOVER_COMPLETE": f"complete_{shell}", **words}
-        done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=stretched(30))
+        done = subprocess.run([PROGRAM], env=environment, capture_output=True, text=True, timeout=stretched(30))
         assert done.stderr == ""
         return done.stdout
 
@@ -422,8 +421,7 @@ async def test_where_nothing_answers_preflight_and_plan_say_so_and_blame_nobody(
 def on_terminal(kubeconfig: Path, namespace: str) -> Callable[..., AbstractContextManager[Terminal]]:
     """The program as it is installed, on a pseudo terminal."""
     def begin(*arguments: str) -> AbstractContextManager[Terminal]:
-        program = Path(sys.executable).parent / "switchover"
-        return terminal((program, *arguments, "-n", namespace), {**os.environ, "KUBECONFIG": str(kubeconfig)})
+        return terminal((PROGRAM, *arguments, "-n", namespace), {**os.environ, "KUBECONFIG": str(kubeconfig)})
 
     return begin
 

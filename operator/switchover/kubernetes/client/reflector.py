@@ -6,7 +6,7 @@ from there, watch again where one ends, list again where the place is lost (410)
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -40,15 +40,15 @@ WATCHED = frozenset({
 
 
 class Reflector:
-    """The objects of one collection by name. Without `managers` the record of who wrote which field is not kept: it is half
-    of many an object."""
+    """The objects of one collection by name, and by what `subject` tells that each is about. Without `managers` the record
+    of who wrote which field is not kept: it is half of many an object."""
 
-    def __init__(self, server: ApiServer, path: str, *, managers: bool = True) -> None:
+    def __init__(self, server: ApiServer, path: str, *, managers: bool = True,
+                 subject: Callable[[beside.Object], beside.Subject] | None = None) -> None:
         self._server = server
         self._path = path
         self._managers = managers
-        plural = path.rpartition("/")[2]
-        self._subject = partial(beside.subject, plural) if plural in beside.SUBJECTS else None
+        self._subject = subject
         self._objects = self._none()
         self._version = ""
         self._failure: Exception | None = None
@@ -209,7 +209,9 @@ class WatchedServer(ApiServer):
             return None
         reflector = self._reflectors.get(path)
         if reflector is None:
-            reflector = self._reflectors[path] = Reflector(self._server, path, managers=plural in WORKLOADS)
+            subject = partial(beside.subject, plural) if plural in beside.SUBJECTS else None
+            reflector = self._reflectors[path] = Reflector(
+                self._server, path, managers=plural in WORKLOADS, subject=subject)
         try:
             found = await reflector.objects()
         except Forbidden:                            # a Role of the release before lets us list, and not watch
