@@ -65,7 +65,7 @@ def of_the_leg(plan: engine.Plan[Any], at: Position) -> frozenset[str]:
     leg = None if index is None else plan.steps[index].leg(at.direction)
     if leg is None:
         return frozenset()
-    rollouts = (*leg.rollouts, *((leg.rescue,) if leg.rescue is not None else ()))
+    rollouts = (*leg.rollouts, *(rescue.rollout for rescue in leg.rescues))
     return frozenset((*leg.needs, *leg.needs_to_begin, *(need for each in rollouts for need in each.needs)))
 
 

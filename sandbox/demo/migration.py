@@ -13,7 +13,6 @@ import yaml
 
 from demo import operator_process, world
 from demo.cluster import Cluster
-from demo.lost_answer import Cure
 from demo.watch import Watch
 from patience import Patience, slowness, stretched
 from switchover.cli.steps import Resource
@@ -53,8 +52,8 @@ class Run:
     restarts: int = 0
     connections: dict[str, int] = field(default_factory=dict)
     """What each ZooKeeper server counted when the migration asked for its end; -1 where it did not tell."""
-    by_hand: list[str] = field(default_factory=list)
-    """Pods that were restarted as a runbook has it."""
+    remedies: set[tuple[str, str]] = field(default_factory=set)
+    """(step, pod) of every restart by which the operator ended a standstill."""
     pods: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     left: dict[str, tuple[str, float]] = field(default_factory=dict)
     """uid of a pod that was told to go -> its name, and when."""
@@ -83,6 +82,10 @@ class Run:
             self.container = operator_process.container_id(pod)
             for status in pod["status"].get("containerStatuses", []):
                 self.restarts = max(self.restarts, status["restartCount"])
+
+    def note_remedies(self) -> None:
+        progress = self.resource.get("status", {}).get("progress", {})
+        self.remedies |= {(progress["step"], name) for name in progress.get("remediatedNodes", ())}
 
     def restarts_since(self, start: float) -> list[tuple[str, float]]:
         """(pod, seconds from its end to its successor's first Ready) of every pod replaced since `start`."""
@@ -134,10 +137,9 @@ def follow(
 
     It has `ended` when it succeeded and nothing of the cluster uses ZooKeeper any more, unless told otherwise. `show`
     gets the resource at every change and every half second; `say` gets one line for each change. Holds are approved as
-    they come, ZooKeeper is stopped when it is asked away, and a leader that lost an answer of the controller is restarted,
-    which no test and no demo may leave out.
+    they come, and ZooKeeper is stopped when it is asked away. Nothing else is done by hand.
     """
-    run.start, cure = time.time(), Cure(cluster, run.by_hand)
+    run.start = time.time()
     with Watch(cluster, "pods") as pods:
         cluster.kubectl("apply", "--filename", "-", feed=applied)
         with Watch(cluster, "kafkamigration", yaml.safe_load(applied)["metadata"]["name"]) as migrations:
@@ -152,14 +154,13 @@ def follow(
                         say(line)
                         silence = Patience(SILENT_SECONDS)
                     run.resource = found
+                    run.note_remedies()
                     for observer in observers:
                         if words := observer(found, run.container):
                             say(words)
                     _approve(cluster, run, say)
                     _stop_zookeeper(cluster, run, say)
                 if run.resource:
-                    if words := cure(run.resource):
-                        say(words)
                     show(run.resource)
                     if is_current(run.resource) and (ended or succeeded)(run.resource):
                         run.end = time.time()

@@ -98,6 +98,16 @@ class SimulatedNodes:
 
         return await self._incarnation.call(answer)
 
+    async def log_ends(self, broker: Address, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Ten records a second, on whoever has caught up."""
+        wanted = tuple(partitions)
+
+        def answer() -> Mapping[TopicPartition, int]:
+            node, now = self._listening(broker), self._incarnation.api.now()
+            return dict.fromkeys(wanted, int(now * 10) if now >= node.in_sync_at else 0)
+
+        return await self._incarnation.call(answer)
+
     async def set_quota(self, controller: Address, entity: Entity, key: str, value: float | None) -> None:
         ((kind, user),) = entity
         assert (kind, self._listening(controller).node_id) == ("user", self._kafka.leader)

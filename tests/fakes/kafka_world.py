@@ -108,6 +108,8 @@ class Kafka:
     unregistered: dict[str, int] = field(default_factory=dict)
     """Pods of controllers -> of how many processes, from the first, the only try to register is lost."""
     refuses: set[tuple[str, str]] = field(default_factory=set)     # (pod, mode): it exits when started so
+    takes_nobody_back: set[tuple[str, float]] = field(default_factory=set)
+    """Processes of brokers, by pod and start, whose changes of in-sync replicas reach no controller any more."""
     _volume_of: dict[str, str] = field(default_factory=dict)
     _election_at: float | None = None
     _copied_at: float | None = None
@@ -433,13 +435,12 @@ class Kafka:
     # --- partitions ---------------------------------------------------------------------------------------------------
 
     def _replicas(self, now: float) -> None:
-        kraft = self.rules == "KRaft"
-        able = {node.node_id for node in self._brokers() if now >= node.in_sync_at and not (
-            kraft and self.log is not None and node.node_id in self.log.brokers
-            and self.log.brokers[node.node_id].fenced)}
+        able = self._able(now)
         epoch = self._acting_epoch()
         for key, replicas in self._partitions():
             in_sync = frozenset(replica for replica in replicas if replica in able)
+            if self.leads_and_is_stuck(self.told[key][0]):
+                in_sync &= self.isr[key]
             if self.rules == "ZooKeeper" and (late := self.tree.behind.get(key, 0)):
                 if in_sync >= self.isr[key]:
                     continue                           # the controller does not believe the leader
@@ -452,6 +453,21 @@ class Kafka:
                 leader = min(self.isr[key], default=-1)
                 self.tree.states[key] = epoch
             self.told[key] = leader, self.isr[key]
+
+    def _able(self, now: float) -> set[int]:
+        """The brokers that a leader would take back."""
+        fenced = {broker for broker, known in (self.log.brokers if self.log is not None else {}).items() if known.fenced}
+        away = fenced if self.rules == "KRaft" else set()
+        return {node.node_id for node in self._brokers() if now >= node.in_sync_at} - away
+
+    def lose_what_leaders_tell(self, broker_id: int) -> None:
+        """From now on this process of a broker takes no replica back."""
+        node = next(node for node in self._brokers() if node.node_id == broker_id)
+        self.takes_nobody_back.add((node.pod, node.started_at))
+
+    def leads_and_is_stuck(self, broker_id: int) -> bool:
+        return any(node.node_id == broker_id and (node.pod, node.started_at) in self.takes_nobody_back
+                   for node in self._brokers())
 
     def _partitions(self) -> list[tuple[Key, tuple[int, ...]]]:
         return [((topic, index), replicas) for topic, partitions in self.topics.items()
@@ -483,6 +499,9 @@ class Kafka:
             names_kraft=frozenset(node.pod for node in self._brokers() if self.forlorn(node)),
             in_sync={key: frozenset(named[node_id] for node_id in isr) for key, isr in self.isr.items()},
             replicas={key: frozenset(named[node_id] for node_id in replicas) for key, replicas in self._partitions()},
+            stuck=frozenset(pods[broker_id] for broker_id in pods if self.leads_and_is_stuck(broker_id)),
+            caught_up={key: frozenset(named[node_id] for node_id in replicas if node_id in self._able(now))
+                       for key, replicas in self._partitions() if self.leads_and_is_stuck(self.told[key][0])},
             leaderless=frozenset(key for key, (leader, _) in self.told.items() if leader not in alive),
             epoch=tree.controller_epoch,
             partition_epoch=tree.partition_epoch,

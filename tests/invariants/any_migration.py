@@ -145,8 +145,7 @@ def unknown_opens_nothing(memory: Memory, event: Event) -> Iterator[str]:
     if memory.recorded is None or before.position == now.position or _steps_aside(before, now):
         return
     closed = [item for item in event.status.get("waitingFor") or () if _counts(str(item["gate"]))]
-    brokers = any(name.rpartition("-")[0] in memory.broker_sets for name in now.batch_nodes)
-    if now.batch_nodes and not before.batch_nodes and not brokers and {item["reason"] for item in closed} <= RESCUED:
+    if now.is_remedy and not before.is_remedy and {item["reason"] for item in closed} <= RESCUED:
         closed = []
     for item in closed:
         yield f"{before.place} moves on while gate {item['gate']} says {item['verdict']} {item['reason']}"
@@ -155,8 +154,8 @@ def unknown_opens_nothing(memory: Memory, event: Event) -> Iterator[str]:
             yield f"{before.place} moves on after {gate.get('passes', 0)} passes of {gate['name']}"
 
 
-RESCUED = {"ControllerNotReady", "DualWriteStuck", "MetadataDiffers"}
-"""What a batch of controllers begins for: who cannot do what is asked for is replaced (`Leg.rescue`)."""
+RESCUED = {"ControllerNotReady", "DualWriteStuck", "MetadataDiffers", "LeaderStuck", "OutOfSync"}
+"""What a remediation begins for: who cannot do what is asked for is replaced (`Leg.rescues`)."""
 
 
 def _counts(gate: str) -> bool:

@@ -106,7 +106,8 @@ class Cluster:
     """The cluster at one moment, as far as it is known: None for what is not.
 
     `brokers` and `controllers` give the mode that runs in each pod, "" while none does. `rules` says who can act as
-    controller: ZooKeeper, KRaft or "" for nobody. `names_kraft` holds the brokers that would ask KRaft for their controlled
+    controller: ZooKeeper, KRaft or "" for nobody. `stuck` holds brokers that take no replica back in sync, `caught_up` what
+    they would take back. `names_kraft` holds the brokers that would ask KRaft for their controlled
     shutdown and find nobody.
     """
 
@@ -126,6 +127,8 @@ class Cluster:
     zookeeper_stopped: bool | None = None
     in_sync: Mapping[tuple[str, int], frozenset[str]] | None = None
     replicas: Mapping[tuple[str, int], frozenset[str]] = field(default_factory=dict)
+    stuck: frozenset[str] = frozenset()
+    caught_up: Mapping[tuple[str, int], frozenset[str]] = field(default_factory=dict)
     leaderless: frozenset[tuple[str, int]] | None = None
     epoch: int | None = None                          # /controller_epoch
     partition_epoch: int | None = None

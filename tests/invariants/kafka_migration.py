@@ -75,17 +75,23 @@ def starts_on_its_log(memory: Memory, event: Event) -> Iterator[str]:
 
 
 def restart_is_safe(memory: Memory, event: Event) -> Iterator[str]:
-    """K2: what a broker carries stays above min.insync.replicas without it, and only one batch is down by our hand."""
+    """K2: what a broker carries stays above min.insync.replicas without it, and only one batch is down by our hand.
+
+    Of a broker that is stuck, those count that the next leader takes back; and its restart is what the batch waits for.
+    """
     assert isinstance(event, Effect)
     if memory.kind(event) != "broker pod":
         return
     cluster, limits = memory.cluster, memory.limits
     if cluster is not None and cluster.in_sync is not None:
         for (topic, index), in_sync in cluster.in_sync.items():
-            if event.name in cluster.replicas[topic, index] and len(in_sync - {event.name}) < limits.min_insync:
+            rest = in_sync - {event.name}
+            back = cluster.caught_up.get((topic, index), frozenset()) if rest and event.name in cluster.stuck else rest
+            if event.name in cluster.replicas[topic, index] and len(rest | back - {event.name}) < limits.min_insync:
                 yield f"{event.name} is stopped while {topic}-{index} is in sync on {sorted(in_sync)} alone"
         ours = {pod for pod in memory.restarted if pod.rpartition("-")[0] in memory.broker_sets}
-        if others := ours - set(memory.standing.batch_nodes):
+        others = ours - set(memory.standing.batch_nodes)
+        if others and event.name not in cluster.stuck:
             yield f"{event.name} is stopped while {sorted(others)} of another batch are not back"
 
 
@@ -114,7 +120,7 @@ def canary_first(memory: Memory, event: Event) -> Iterator[str]:
         return
     brokers = all(name.rpartition("-")[0] in memory.broker_sets for name in before.batch_nodes)
     steps = (memory.spec.get("rollout") or {}).get("steps") or ()
-    rescue = bool(now.batch_nodes) and now.batch == before.batch
+    rescue = before.is_remedy or now.is_remedy
     if not brokers or not steps or rescue or now.gave_up(before):
         return
     bake = steps[min(before.batch, len(steps)) - 1].get("bakeSeconds", 0)

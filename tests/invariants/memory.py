@@ -54,6 +54,10 @@ class Standing:
         return str(self._progress.get("step", ""))
 
     @property
+    def is_remedy(self) -> bool:
+        return bool(self._progress.get("batchIsRemediation", False))
+
+    @property
     def backward(self) -> bool:
         return self._progress.get("direction") == "Backward"
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from switchover.cluster.door import mount
-from switchover.cluster.facts import Written
+from switchover.cluster.facts import CaughtUp, Written
 from switchover.cluster.picture import Picture
 from switchover.coordination.mode import Mode
 from switchover.kafka.node import NOT_LISTENING, Replica
@@ -216,6 +216,11 @@ def not_listed(witness: int, broker: int) -> Callable[[Picture], Picture]:
         return replace(view, brokers={other: where for other, where in view.brokers.items() if other != broker})
 
     return lambda picture: spoil_each(picture, "views", change, witness)
+
+
+def caught_up(picture: Picture) -> Picture:
+    """Broker 1 does not take broker 2 back, which has all its records."""
+    return with_fact(picture, "caught_up", Known((CaughtUp("orders", 0, 1, 2, NOW - 20),), NOW))
 
 
 def partition(*witnesses: int, **changes: object) -> Callable[[Picture], Picture]:

@@ -84,7 +84,8 @@ def test_every_gate_of_a_plan_is_among_these():
     specs = (spec_of(), spec_of(workload_of(**BRIDGED)), spec_of(workload_of(**BOUNCES), **STRATEGY),
              spec_of(protocol={"to": "Consumer", "strategy": "Offline"}), spec_of(audit=AUDIT))
     legs = [leg for spec in specs for step in plan_of(spec).steps for leg in (step.forward, step.back) if leg is not None]
-    used = {gate.name for leg in legs for gate in (*leg.enter, *leg.watch, *leg.done, *leg.rescue_from)}
+    used = {gate.name for leg in legs for gate in (*leg.enter, *leg.watch, *leg.done)}
+    used |= {gate.name for leg in legs for rescue in leg.rescues for gate in rescue.gates}
     used |= {gate.name for leg in legs for rollout in leg.rollouts for gate in (*rollout.before, *rollout.after)}
     used |= {gate.name for spec in specs for step in plan_of(spec).steps for gate in step.rests_on}
     assert used == GATES.keys()

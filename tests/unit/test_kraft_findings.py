@@ -30,6 +30,7 @@ from unit.kraft_spoilers import (
     UNKNOWN_QUOTA,
     answers,
     backups,
+    caught_up,
     coming_up,
     container_renamed,
     controller_volumes,
@@ -308,6 +309,8 @@ FINDINGS = [
         p, message=as_message(Report("digest", more=1))), F, "RehearsalIncomplete"),
     Finding("RehearsedAgain", "another tree by now", lambda p: rehearsed(
         with_fact(p, "exported", Known(Export("other", ()), NOW)), created=NOW - 3600), W, "RehearsalRunning"),
+    Finding("LeadersCanBeElected", "nobody is the controller", zookeeper(controller=None), W, "NoController", "/controller"),
+    Finding("LeadersCanBeElected", "a claim without its copy", migration_node(offset=-1), W, "NotCopied", "/migration"),
     # replicas
     Finding("BrokersSeeEachOther", "a broker that no controller reaches", untold(0), W, "BrokerDeaf", "broker 0"),
     Finding("BrokersSeeEachOther", "a broker that has just started", lambda p: spoil_pod(
@@ -319,6 +322,11 @@ FINDINGS = [
     Finding("RestartIsSafe", "a topic whose minimum is not known", lambda p: with_fact(p, "min_insync", Known({}, NOW)), U,
             "NotObserved"),
     Finding("RestartIsSafe", "one of the other brokers silent", silent("views", 1), U, "NoWitness"),
+    Finding("FollowersTakenBack", "a replica that has all its leader has, out of sync", caught_up, W, "LeaderStuck",
+            "kafka-1"),
+    Finding("FollowersTakenBack", "the same, one of the brokers silent", lambda p: silent("views", 2)(caught_up(p)), U,
+            "NoWitness"),
+    Finding("LeaderCanGo", "no other replica in sync", partition(1, isr=(0,)), W, "WouldLoseInSyncReplicas", "orders-0"),
     Finding("AllInSync", "a replica out of sync", partition(2, isr=(0, 2)), W, "OutOfSync", "orders-0"),
     Finding("AllInSync", "a partition without a leader", partition(2, leader=-1), W, "OutOfSync", "orders-0"),
     Finding("AllInSync", "one of the other brokers silent", silent("views", 2), U, "NoWitness"),

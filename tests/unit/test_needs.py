@@ -28,25 +28,25 @@ PREFLIGHT = {Need.EXAMINATION, Need.TOPICS_IN_ZOOKEEPER, Need.GROUPS_IN_ZOOKEEPE
 BEGUN: Mapping[tuple[str, Direction], Iterable[Need]] = {
     ("Preflight", FORWARD): PREFLIGHT, ("Preflight", BACKWARD): {Need.BROKER_SETTINGS},
     ("Rehearse", FORWARD): {Need.REHEARSAL, Need.BROKER_SETTINGS},
-    ("UpgradeBrokers", FORWARD): {Need.BROKER_SETTINGS},
-    ("UpgradeBrokers", BACKWARD): {Need.BROKER_SETTINGS, Need.PARTITION_EPOCH},
-    ("RaiseProtocolVersion", FORWARD): {Need.BROKER_SETTINGS},
-    ("RaiseProtocolVersion", BACKWARD): {Need.BROKER_SETTINGS, Need.PARTITION_EPOCH},
+    ("UpgradeBrokers", FORWARD): {Need.BROKER_SETTINGS, Need.CAUGHT_UP},
+    ("UpgradeBrokers", BACKWARD): {Need.BROKER_SETTINGS, Need.PARTITION_EPOCH, Need.CAUGHT_UP},
+    ("RaiseProtocolVersion", FORWARD): {Need.BROKER_SETTINGS, Need.CAUGHT_UP},
+    ("RaiseProtocolVersion", BACKWARD): {Need.BROKER_SETTINGS, Need.PARTITION_EPOCH, Need.CAUGHT_UP},
     ("ProvisionControllers", FORWARD): {Need.BROKER_SETTINGS},
     ("ProvisionControllers", BACKWARD): {Need.BROKER_SETTINGS, Need.PARTITION_EPOCH, Need.PARITY},
-    ("EnableMigration", FORWARD): {Need.BROKER_SETTINGS},
-    ("EnableMigration", BACKWARD): {Need.BROKER_SETTINGS, Need.PARTITION_EPOCH, Need.PARITY},
-    ("CopyMetadata", FORWARD): {Need.BROKER_MODES},
+    ("EnableMigration", FORWARD): {Need.BROKER_SETTINGS, Need.CAUGHT_UP},
+    ("EnableMigration", BACKWARD): {Need.BROKER_SETTINGS, Need.PARTITION_EPOCH, Need.PARITY, Need.CAUGHT_UP},
+    ("CopyMetadata", FORWARD): {Need.BROKER_MODES, Need.CAUGHT_UP},
     ("CopyMetadata", BACKWARD): {Need.BROKER_MODES, Need.PARITY, Need.STATELESS},
-    ("DualWrite", FORWARD): {Need.PARITY, Need.STATELESS}, ("DualWrite", BACKWARD): {Need.PARITY},
-    ("MoveBrokers", FORWARD): {Need.PARITY, Need.STATELESS, Need.GROUPS_IN_ZOOKEEPER},
-    ("MoveBrokers", BACKWARD): {Need.PARITY, Need.STATELESS},
-    ("Soak", FORWARD): {Need.PARITY, Need.STATELESS}, ("Soak", BACKWARD): {Need.PARITY},
+    ("DualWrite", FORWARD): {Need.PARITY, Need.STATELESS, Need.CAUGHT_UP}, ("DualWrite", BACKWARD): {Need.PARITY},
+    ("MoveBrokers", FORWARD): {Need.PARITY, Need.STATELESS, Need.GROUPS_IN_ZOOKEEPER, Need.CAUGHT_UP},
+    ("MoveBrokers", BACKWARD): {Need.PARITY, Need.STATELESS, Need.CAUGHT_UP},
+    ("Soak", FORWARD): {Need.PARITY, Need.STATELESS, Need.CAUGHT_UP}, ("Soak", BACKWARD): {Need.PARITY},
     ("ReleaseZooKeeper", FORWARD): {Need.CLIENTS_OF_ZOOKEEPER},
 }
 """What costs a cluster something, where it is read once a step has begun; nowhere else."""
 BEFORE: Mapping[tuple[str, Direction], Iterable[Need]] = {
-    ("CopyMetadata", FORWARD): {Need.REHEARSAL}, ("Finalize", FORWARD): {Need.PARITY, Need.STATELESS}}
+    ("CopyMetadata", FORWARD): {Need.REHEARSAL}, ("Finalize", FORWARD): {Need.PARITY, Need.STATELESS, Need.CAUGHT_UP}}
 """What is read besides, before it has."""
 
 

@@ -73,6 +73,10 @@ class Progress(Model):
     """When the batch was recorded."""
     bake_start_time: Time | None = None
     """When the batch's own gates had passed and its bake began."""
+    batch_is_remediation: bool = False
+    """True where the step restarts these pods to end a standstill."""
+    remediated_nodes: Annotated[tuple[Name, ...], Field(max_length=1000)] = ()
+    """Pods that the step has restarted to end a standstill, each once."""
     percent: Annotated[int, Field(ge=0, le=100)] = 0
     """Share of the plan that is done."""
     summary: Annotated[str, Clipped(32)] = ""

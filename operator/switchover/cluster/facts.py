@@ -66,6 +66,19 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """A replica that its partition's leader calls out of sync, although it has all the records that the leader had a look
+    before. `since` is when it was first seen so, without a break: Kafka takes such a replica back with its next fetch.
+    """
+
+    topic: str
+    index: int
+    leader: int
+    follower: int
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
 class Export:
     """ZooKeeper's tree as it was read last, masked: its digest, and its parts for a replica."""
 
@@ -89,6 +102,7 @@ class Facts:
     """ZooKeeper's server -> its clients but ourselves; None where nobody accepts a connection any more."""
     answers: Mapping[int, Observed[NodeAnswer]] = field(default_factory=dict)         # node id -> ApiVersions
     views: Mapping[int, Observed[BrokerView]] = field(default_factory=dict)           # broker id -> its Metadata
+    caught_up: Observed[tuple[CaughtUp, ...]] = NOT_ASKED
     quorum: Observed[Quorum] = NOT_ASKED
     log: Observed[LogImage] = NOT_ASKED
     parity: Observed[Parity] = NOT_ASKED           # ZooKeeper's metadata against KRaft's; read less often than passes go

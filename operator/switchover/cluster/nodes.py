@@ -8,7 +8,7 @@ from switchover.cluster import coming_up, template
 from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.gates.door import OWN, not_passed
 from switchover.cluster.gates.quorum import unregistered
-from switchover.cluster.gates.read import was_restarted
+from switchover.cluster.gates.replicas import caught_up
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import Effect, replacement
 from switchover.engine.position import NodeRecord
@@ -225,8 +225,18 @@ def to_register_again(picture: Picture) -> Observed[list[str]]:
     quorum, missing = picture.facts.quorum, unregistered(picture)
     if not isinstance(quorum, Known) or not isinstance(missing, Known):
         return missing if isinstance(quorum, Known) else quorum
-    left = [name for name in missing.value if not was_restarted(picture, name)]
+    left = [name for name in missing.value if name not in picture.position.rescued]
     return Known(sorted(left, key=lambda name: picture.controllers[name] == quorum.value.leader_id), missing.at)
+
+
+def leader_that_is_stuck(picture: Picture) -> Observed[list[str]]:
+    """The leader that has left a replica that caught up out of sync for longest, each once in a step."""
+    found = picture.facts.caught_up
+    if not isinstance(found, Known):
+        return found
+    names = {broker_id: name for name, broker_id in picture.brokers.items()}
+    stuck = [names[each.leader] for each in caught_up(picture) if each.leader in names]
+    return Known([name for name in stuck if name not in picture.position.rescued][:1], found.at)
 
 
 def assign_brokers(picture: Picture) -> Mapping[str, NodeRecord]:

@@ -32,7 +32,7 @@ from switchover.cluster.rehearsal import replica_job
 from switchover.cluster.step import ClusterStep as Step
 from switchover.engine.effects import Effect
 from switchover.engine.gate import Gate
-from switchover.engine.plan import Leg, Plan
+from switchover.engine.plan import Leg, Plan, Rescue
 from switchover.engine.rollout import BatchSize, Rollout, Sight
 from switchover.outside.observed import Observed
 
@@ -43,13 +43,18 @@ Replace = Callable[[Picture, str, Sight], Effect]
 
 Gates = tuple[Gate[Picture], ...]
 BEFORE_A_BROKER: Gates = (workloads.TEMPLATE_IS_OURS, workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE)
+BEFORE_A_BROKER_GOES_BACK: Gates = (
+    to_zookeeper.TEMPLATE_IS_ORIGINAL, workloads.NODES_SCHEDULABLE, to_zookeeper.ZOOKEEPER_RULES, disks.DISKS_ALLOW_ROLLBACK)
 BEFORE_A_BROKER_MOVES: Gates = (WITHIN_WINDOW, *BEFORE_A_BROKER, registration.MODES_ON_RECORD)
 KEPT: Gates = (workloads.REPLICAS_UNCHANGED, volumes.VOLUMES_KEPT, credentials.LISTENER_CREDENTIALS)
-BROKER_WATCH: Gates = (lag.GROUPS_HEALTHY, dual_write.NO_PHANTOM_COPY, *KEPT)
+IN_ORDER: Gates = (lag.GROUPS_HEALTHY, replicas.FOLLOWERS_TAKEN_BACK)
+BROKER_WATCH: Gates = (*IN_ORDER, dual_write.NO_PHANTOM_COPY, *KEPT)
 TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
 DRIVER: Gates = (dual_write.DRIVER_ALIVE,)
 WRITES: Gates = (*DRIVER, dual_write.PARTITION_STATES)
 RECORD: Gates = (RECORD_HOLDS,)
+AS_IT_IS = ""
+"""The mode of a rollout that leaves each node in its own."""
 ON_ZOOKEEPER = (Need.BROKER_SETTINGS,)
 """Of whatever looks at brokers in ZooKeeper's modes: what they were, and which of these modes it is."""
 LAST_ON_ZOOKEEPER = (Need.BROKER_MODES,)
@@ -66,11 +71,11 @@ AFTER_A_CONTROLLER: Gates = (
     quorum.QUORUM_UP, registration.NOBODY_FENCED_FOR_LONG, replicas.BROKERS_SEE_EACH_OTHER, replicas.ALL_IN_SYNC)
 
 
-def brokers(mode: NodeMode, left: Left, before: Gates, after: Gates, sizes: Sizes = nodes.sizes,
-            assign: Goal = goals.broker_files, needs: tuple[Need, ...] = ()) -> Rollout[Picture]:
+def brokers(mode: str, left: Left, before: Gates, after: Gates, sizes: Sizes = nodes.sizes,
+            assign: Goal = goals.broker_files, restart: bool = False, needs: tuple[Need, ...] = ()) -> Rollout[Picture]:
     """A rollout of brokers."""
     return Rollout(mode=mode, left=left, sight=nodes.sight, assign=assign, replace=nodes.replace_pod, sizes=sizes,
-                   before=before, after=after, needs=needs)
+                   before=before, after=after, restart=restart, needs=needs)
 
 
 def controllers(mode: NodeMode, left: Left, before: Gates = (), after: Gates = (), sizes: Sizes = rollback.all_controllers,
@@ -110,6 +115,13 @@ FAILED_OVER = controllers(
     NodeMode.MIGRATION_CONTROLLER, rollback.to_fail_over, sizes=nodes.one_by_one, restart=True,
     before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED),
     after=(*AFTER_A_CONTROLLER, dual_write.DUAL_WRITE, PARITY))
+LEADER_RESTARTED = Rescue((replicas.FOLLOWERS_TAKEN_BACK,), brokers(
+    AS_IT_IS, nodes.leader_that_is_stuck, sizes=nodes.one_by_one, restart=True,
+    before=(workloads.TEMPLATE_IS_OURS, workloads.NODES_SCHEDULABLE, dual_write.LEADERS_CAN_BE_ELECTED,
+            replicas.LEADER_CAN_GO),
+    after=(door.STARTED_BY_ITS_EDITS, replicas.BROKERS_SEE_EACH_OTHER), needs=(Need.CAUGHT_UP,)))
+"""A leader that takes no replica back. Whether all are in sync then is left to the gates that waited for it: the next
+leader may be another that has to go."""
 CONTROLLERS_TO_KRAFT = controllers(
     NodeMode.KRAFT_CONTROLLER, nodes.controllers_to_kraft, sizes=nodes.one_by_one,
     before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.ALL_KRAFT, registration.NOBODY_FENCED),
@@ -141,6 +153,8 @@ def started_without_zookeeper(mode: NodeMode) -> Rollout[Picture]:
                replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER, registration.NOBODY_FENCED, ending.ZOOKEEPER_STOPPED))
 
 
+WHILE_WRITING = (Rescue((*DRIVER, PARITY), HANDED_ON), LEADER_RESTARTED)
+
 # --- The way back -------------------------------------------------------------------------------------------------------
 
 BACK_TO_MIGRATION = brokers(
@@ -153,12 +167,17 @@ STOPPED = controllers(NodeMode.STOPPED, rollback.to_stop, sizes=rollback.stop_si
                       before=(to_zookeeper.PARTITION_VERSIONS,), after=(to_zookeeper.CONTROLLERS_STOPPED,))
 BACK_TO_ZOOKEEPER = brokers(
     NodeMode.ZOOKEEPER, rollback.to_zookeeper, sizes=nodes.one_by_one, assign=rollback.no_files,
-    before=(to_zookeeper.TEMPLATE_IS_ORIGINAL, workloads.NODES_SCHEDULABLE, to_zookeeper.ZOOKEEPER_RULES,
-            replicas.RESTART_IS_SAFE, disks.DISKS_ALLOW_ROLLBACK),
-    after=AFTER_A_PLAIN_BROKER, needs=ON_ZOOKEEPER)
+    before=(*BEFORE_A_BROKER_GOES_BACK, replicas.FOLLOWERS_TAKEN_BACK, replicas.RESTART_IS_SAFE),
+    after=(*AFTER_A_PLAIN_BROKER, replicas.FOLLOWERS_TAKEN_BACK), needs=ON_ZOOKEEPER)
+LEADER_BACK = Rescue((replicas.FOLLOWERS_TAKEN_BACK,), brokers(
+    NodeMode.ZOOKEEPER, nodes.leader_that_is_stuck, sizes=nodes.one_by_one, assign=rollback.no_files, restart=True,
+    before=(*BEFORE_A_BROKER_GOES_BACK, replicas.LEADER_CAN_GO),
+    after=(door.STARTED_BY_ITS_EDITS, to_zookeeper.PLAIN_BROKER, replicas.BROKERS_SEE_EACH_OTHER),
+    needs=(*ON_ZOOKEEPER, Need.CAUGHT_UP)))
+"""The same leader where its pod's template is the user's own again."""
 
 GIVEN_BACK: Leg[Picture] = Leg(
-    goal=rollback.release_brokers, rollouts=(BACK_TO_ZOOKEEPER,),
+    goal=rollback.release_brokers, rollouts=(BACK_TO_ZOOKEEPER,), rescues=(LEADER_BACK,),
     done=(to_zookeeper.BROKERS_RELEASED, workloads.NO_POD_WOULD_RESTART), one_way=True)
 
 # --- The table ----------------------------------------------------------------------------------------------------------
@@ -171,7 +190,7 @@ PLAN: Plan[Picture] = Plan((
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_IDENTIFIED),
              assigns=nodes.assign_brokers,
-             watch=(lag.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED),
+             watch=(*IN_ORDER, workloads.REPLICAS_UNCHANGED), rescues=(LEADER_RESTARTED,),
              goal=goals.claim_to_upgrade,
              keep=goals.keep_on_delete,
              rollouts=(TO_PINNED,)),
@@ -180,7 +199,7 @@ PLAN: Plan[Picture] = Plan((
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_ON_RECORD),
              assigns=nodes.assign_missing_brokers,
-             watch=(lag.GROUPS_HEALTHY, workloads.REPLICAS_UNCHANGED),
+             watch=(*IN_ORDER, workloads.REPLICAS_UNCHANGED), rescues=(LEADER_RESTARTED,),
              goal=goals.claim_to_raise,
              keep=goals.keep_on_delete,
              rollouts=(TO_RAISED,)),
@@ -191,7 +210,7 @@ PLAN: Plan[Picture] = Plan((
              assigns=nodes.assign_controllers,
              watch=(credentials.LISTENER_CREDENTIALS,),
              goal=goals.claim_and_provision, needs=ON_ZOOKEEPER,
-             rescue_from=(quorum.CONTROLLERS_READY,), rescue=REGISTERED_AGAIN,
+             rescues=(Rescue((quorum.CONTROLLERS_READY,), REGISTERED_AGAIN),),
              done=(quorum.QUORUM_UP, quorum.CONTROLLERS_READY, quorum.PRE_MIGRATION, reach.CONTROLLERS_REACH_BROKERS)),
          back=Leg(
              goal=rollback.remove_controllers, needs=(*ON_ZOOKEEPER, Need.PARTITION_EPOCH), rollouts=(STOPPED,),
@@ -199,12 +218,12 @@ PLAN: Plan[Picture] = Plan((
     Step(Name.ENABLE_MIGRATION, rests_on=RECORD, estimate=estimate.enable, expected=step.BECOMING_READY,
          forward=Leg(
              enter=(WITHIN_WINDOW,), watch=BROKER_WATCH, goal=goals.take_templates_over,
-             keep=goals.keep_on_delete, rollouts=(TO_MIGRATION_BUT_LAST,)),
+             keep=goals.keep_on_delete, rollouts=(TO_MIGRATION_BUT_LAST,), rescues=(LEADER_RESTARTED,)),
          back=Leg(
              enter=(to_zookeeper.WRITTEN_BACK,),
              goal=rollback.give_back,
              keep=goals.keep_on_delete,
-             rollouts=(STARTED_AGAIN, STOPPED, BACK_TO_ZOOKEEPER),
+             rollouts=(STARTED_AGAIN, STOPPED, BACK_TO_ZOOKEEPER), rescues=(LEADER_BACK,),
              done=(workloads.NO_POD_WOULD_RESTART,),
              one_way=True, critical=rollback.is_critical)),
     Step(Name.COPY_METADATA, rests_on=RECORD, estimate=estimate.copy, one_piece=True, expected=step.COPYING,
@@ -212,15 +231,16 @@ PLAN: Plan[Picture] = Plan((
              enter=(WITHIN_WINDOW, disks.TOPIC_IDS_ON_DISK, REHEARSED_AGAIN), ahead=replica_job.rehearse_again,
              watch=(*TAKEN_OVER, dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM),
              keep=goals.keep_on_delete,
-             rescue_from=(dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM), rescue=RESTARTED,
+             rescues=(Rescue((dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM), RESTARTED),
+                      LEADER_RESTARTED),
              rollouts=(LAST_TO_MIGRATION,),
              done=(dual_write.CLAIMED, dual_write.COPIED)),
-         back=Leg(watch=WRITES, rescue_from=(*DRIVER, to_zookeeper.WRITTEN_BACK), rescue=HANDED_ON,
+         back=Leg(watch=WRITES, rescues=(Rescue((*DRIVER, to_zookeeper.WRITTEN_BACK), HANDED_ON),),
                   keep=goals.keep_dual_write, needs=LAST_ON_ZOOKEEPER,
                   done=(to_zookeeper.WRITTEN_BACK,))),
     Step(Name.DUAL_WRITE, rests_on=RECORD, expected=step.WRITING,
          forward=Leg(
-             watch=(*TAKEN_OVER, *WRITES, dual_write.DUAL_WRITE_BEGINS), rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON,
+             watch=(*TAKEN_OVER, *WRITES, dual_write.DUAL_WRITE_BEGINS), rescues=WHILE_WRITING,
              keep=goals.keep_dual_write,
              done=(dual_write.DUAL_WRITE, PARITY, registration.NOBODY_FENCED)),
          back=Leg(
@@ -228,18 +248,19 @@ PLAN: Plan[Picture] = Plan((
              needs=STILL_COMPARED)),
     Step(Name.MOVE_BROKERS, rests_on=RECORD, estimate=estimate.move, expected=step.MOVING,
          forward=Leg(
-             enter=(WITHIN_WINDOW, zookeeper_groups.NO_ZOOKEEPER_GROUPS, *WRITES), ahead=goals.put_dual_write_right,
+             enter=(WITHIN_WINDOW, zookeeper_groups.NO_ZOOKEEPER_GROUPS, *WRITES, replicas.FOLLOWERS_TAKEN_BACK),
+             ahead=goals.put_dual_write_right,
              watch=(zookeeper_groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *WRITES),
-             rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON, keep=goals.keep_dual_write,
+             rescues=WHILE_WRITING, keep=goals.keep_dual_write,
              rollouts=(TO_KRAFT,),
              done=(registration.ALL_KRAFT,)),
-         back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *WRITES), rescue_from=DRIVER, rescue=HANDED_ON,
+         back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *WRITES, replicas.FOLLOWERS_TAKEN_BACK), rescues=WHILE_WRITING,
                   keep=goals.keep_dual_write, rollouts=(BACK_TO_MIGRATION,))),
     Step(Name.SOAK, rests_on=RECORD, estimate=estimate.soak, expected=step.MOVED,
          forward=Leg(
              enter=WRITES, ahead=goals.put_dual_write_right,
-             watch=(dual_write.DUAL_WRITE_ALIVE, *WRITES, workloads.TEMPLATE_IS_OURS, *KEPT),
-             rescue_from=(*DRIVER, PARITY), rescue=HANDED_ON,
+             watch=(dual_write.DUAL_WRITE_ALIVE, *WRITES, workloads.TEMPLATE_IS_OURS, replicas.FOLLOWERS_TAKEN_BACK, *KEPT),
+             rescues=WHILE_WRITING,
              keep=goals.keep_dual_write,
              rollouts=(FAILED_OVER,),
              done=(ending.SOAKED, dual_write.DUAL_WRITE, PARITY, registration.ALL_KRAFT, registration.NOBODY_FENCED)),
@@ -249,7 +270,7 @@ PLAN: Plan[Picture] = Plan((
          unbegun=nodes.assign_controllers, estimate=estimate.finalize, one_piece=True,
          forward=Leg(
              enter=(WITHIN_WINDOW, registration.ALL_KRAFT, dual_write.DUAL_WRITE, PARITY, quorum.QUORUM_UP,
-                    registration.NOBODY_FENCED, replicas.ALL_IN_SYNC, workloads.TEMPLATE_IS_OURS, lag.GROUPS_HEALTHY,
+                    registration.NOBODY_FENCED, replicas.ALL_IN_SYNC, *IN_ORDER, workloads.TEMPLATE_IS_OURS,
                     backups.BACKUPS_TAKEN),
              ahead=goals.put_dual_write_right, needs_to_begin=(Need.STATELESS,),
              watch=(lag.GROUPS_HEALTHY, *KEPT),

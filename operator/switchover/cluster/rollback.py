@@ -11,7 +11,7 @@ from switchover.cluster.effects import DeleteZNode, RaiseEpoch, RaiseVersions
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.gates.dual_write import check_driver_alive
 from switchover.cluster.gates.parity import are_ended_by_a_new_leader
-from switchover.cluster.gates.read import is_claimed, leading_controller, pods_of_controllers, was_restarted
+from switchover.cluster.gates.read import is_claimed, leading_controller, pods_of_controllers
 from switchover.cluster.gates.rollback import is_behind
 from switchover.cluster.goals import state_of
 from switchover.cluster.picture import Picture
@@ -82,7 +82,7 @@ def all_controllers(picture: Picture) -> tuple[BatchSize, ...]:
 
 def to_restart(picture: Picture) -> Observed[list[str]]:
     """Every controller, once: what merely died is healed by it (docs/facts/kraft.md#killed-after-the-claim)."""
-    tried = any(was_restarted(picture, name) for name in picture.controllers)
+    tried = any(name in picture.position.rescued for name in picture.controllers)
     return Known([] if tried else list(picture.controllers), picture.now)
 
 

@@ -56,13 +56,21 @@ def _never(_: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Rescue(Generic[P]):
+    """The remediation of a standstill: `rollout` goes while one of `gates` is overdue."""
+
+    gates: tuple[Gate[P], ...]
+    rollout: Rollout[P]
+
+
+@dataclass(frozen=True, slots=True)
 class Leg(Generic[P]):
     """The work of a step in one direction.
 
     `enter` gates pass before `opened` is recorded, together with the node records of `assigns`. Then `goal` is kept true
     and the rollouts go on, one after the other, while every `watch` gate passes; the leg ends when every `done` gate is
-    open as well. While a gate of `rescue_from` is overdue, `rescue` is rolled instead, and until that is complete nothing
-    is stalled for it. A leg that is `one_way` is finished before the direction can change; a pause waits while it is
+    open as well. While a gate of one of the `rescues` is overdue, that one is rolled instead, and until it is complete
+    nothing is stalled for it. A leg that is `one_way` is finished before the direction can change; a pause waits while it is
     `critical`. What `keep` gives is done first and always, shut gates or a pause notwithstanding: it only takes back what
     others did. `ahead` does the same while the step has not begun yet, for what the steps before it have left. A batch of
     restarts is void, paused or not, once a gate of `void` has found something: what it was to prove does not hold.
@@ -78,8 +86,7 @@ class Leg(Generic[P]):
     ahead: Callable[[P], tuple[Effect, ...]] = nothing
     rollouts: tuple[Rollout[P], ...] = ()
     done: tuple[Gate[P], ...] = ()
-    rescue_from: tuple[Gate[P], ...] = ()
-    rescue: Rollout[P] | None = None
+    rescues: tuple[Rescue[P], ...] = ()
     void: tuple[Gate[P], ...] = ()
     one_way: bool = False
     critical: Callable[[P], bool] = _never
@@ -88,8 +95,9 @@ class Leg(Generic[P]):
 
     def reads(self, *, begun: bool) -> frozenset[str]:
         """Every fact that it, its rollouts or its gates name, those for its beginning left out once it has begun."""
-        rollouts = (*self.rollouts, *((self.rescue,) if self.rescue is not None else ()))
-        gates = (*self.watch, *self.done, *self.rescue_from, *self.void, *(() if begun else self.enter),
+        rollouts = (*self.rollouts, *(rescue.rollout for rescue in self.rescues))
+        gates = (*self.watch, *self.done, *(gate for rescue in self.rescues for gate in rescue.gates), *self.void,
+                 *(() if begun else self.enter),
                  *(gate for rollout in rollouts for gate in (*rollout.before, *rollout.after)))
         named = (*self.needs, *(() if begun else self.needs_to_begin), *(need for each in rollouts for need in each.needs))
         return frozenset((*named, *(need for gate in gates for need in gate.needs)))
@@ -302,7 +310,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     for rollout in _in_turn(leg, at):
         move = roll(rollout, picture, judge, now)
         if not move.complete:
-            idle = move.position == at and not move.effects and not (leg.rescue is not None and leg.rescue.owns(at))
+            idle = move.position == at and not move.effects and not (at.batch is not None and at.batch.rescue)
             return _rescue(leg, picture, judge, now) if idle else (move.position, move.effects, move.note)
     if not judge.all_open(leg.done, picture):
         return _rescue(leg, picture, judge, now)
@@ -340,22 +348,32 @@ def _stand(leg: Leg[P], picture: P, judge: Judge[P]) -> tuple[Position, tuple[Ef
 
 def _in_turn(leg: Leg[P], at: Position) -> tuple[Rollout[P], ...]:
     """The rollouts of a leg in their order; one whose batch is on record goes first."""
-    every = (*leg.rollouts, *((leg.rescue,) if leg.rescue is not None and leg.rescue.owns(at) else ()))
+    rescues = tuple(rescue.rollout for rescue in leg.rescues)
+    every = rescues if at.batch is not None and at.batch.rescue else (*leg.rollouts, *rescues)
     return tuple(rollout for rollout in every if rollout.owns(at)) or leg.rollouts
 
 
 def _rescue(leg: Leg[P], picture: P, judge: Judge[P], now: float) -> tuple[Position, tuple[Effect, ...], str]:
-    """Roll the rescue, where a gate is overdue that it is for. It takes the place of a batch that is under way: its nodes
-    have not settled, so they are left for later."""
-    at, rescue = picture.position, leg.rescue
-    overdue = any(judge.judged[gate.name].overdue for gate in leg.rescue_from if gate.name in judge.judged)
-    if rescue is None or not overdue:
-        return at, (), ""
-    clear = picture if at.batch is None or rescue.owns(at) else picture.at(replace(at, batch=None))
-    move = roll(rescue, clear, judge, now)
-    if not move.complete:
-        judge.remedied(leg.rescue_from)
-    return (move.position, move.effects, move.note) if move.position != clear.position or move.effects else (at, (), "")
+    """Roll a rescue, where a gate is overdue that it is for. It takes the place of a batch that is under way: its nodes have
+    not settled, so they are left for later."""
+    at = picture.position
+    for rescue in leg.rescues:
+        overdue = next((judged for gate in rescue.gates
+                        if (judged := judge.judged.get(gate.name)) is not None and judged.overdue), None)
+        if overdue is None:
+            continue
+        own = at.batch is None or _in_turn(leg, at)[0] is rescue.rollout
+        if not own and at.batch is not None and at.batch.rescue:
+            continue                                   # one remedy at a time
+        clear = picture if own else picture.at(replace(at, batch=None))
+        move = roll(rescue.rollout, clear, judge, now)
+        if not move.complete:
+            judge.remedied(rescue.gates)
+        if move.position.batch is not None and clear.position.batch is None:
+            return move.position.as_rescue(), (), f"{move.note}, the remediation of {overdue.verdict.reason}"
+        if move.position != clear.position or move.effects:
+            return move.position, move.effects, move.note
+    return at, (), ""
 
 
 def _turn(plan: Plan[P], index: int, picture: P, intent: Intent, judge: Judge[P],

@@ -22,12 +22,15 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The nodes that are moved together; `proven` is when their gates had all passed and the bake began."""
+    """The nodes that are moved together; `proven` is when their gates had all passed and the bake began. A `rescue` is the
+    remediation of a step.
+    """
 
     index: int
     nodes: tuple[str, ...]
     started: float
     proven: float | None = None
+    rescue: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class Position:
 
     `opened` is when the step's entry gates had passed: no effect of the step happens before it is on record.
     `finished` is True at either end of the plan. `failure` is the reason for which the migration turned back by itself.
+    `rescued` are the nodes that the step has restarted as its remediation: each once.
     """
 
     attempt: int = 1
@@ -48,10 +52,11 @@ class Position:
     finished: bool = False
     failure: str = ""
     nodes: Mapping[str, NodeRecord] = field(default_factory=dict)
+    rescued: tuple[str, ...] = ()
 
     def enter(self, step: str, now: float) -> "Position":
         """The same migration at the start of `step`."""
-        return replace(self, step=step, entered=now, opened=None, batch=None, batches_done=0)
+        return replace(self, step=step, entered=now, opened=None, batch=None, batches_done=0, rescued=())
 
     def turn(self, direction: Direction, now: float) -> "Position":
         """The same step the other way. A batch is dropped: its nodes have not settled. From an end, a new attempt begins."""
@@ -61,21 +66,27 @@ class Position:
         return replace(again, direction=direction)
 
     def with_batch(self, nodes: Iterable[str], mode: str, now: float) -> "Position":
-        """The next batch with its nodes assigned to `mode`."""
+        """The next batch with its nodes assigned to `mode`; "": each to the mode that it has."""
         chosen = tuple(nodes)
         return replace(
             self,
             batch=Batch(self.batches_done + 1, chosen, now),
             nodes={
                 **self.nodes,
-                **{name: replace(self.nodes[name], assigned=mode, evicting="", evictions=0, settled=False)
-                   for name in chosen},
+                **{name: replace(self.nodes[name], assigned=mode or self.nodes[name].assigned, evicting="", evictions=0,
+                                 settled=False) for name in chosen},
             },
         )
 
+    def as_rescue(self) -> "Position":
+        """The same, with the batch on record as the remediation of the step."""
+        assert self.batch is not None
+        return replace(self, batch=replace(self.batch, rescue=True), rescued=(*self.rescued, *self.batch.nodes))
+
     def batch_done(self) -> "Position":
-        """The batch's nodes have settled in their mode."""
-        return replace(self.batch_void(), batches_done=self.batches_done + 1)
+        """The batch's nodes have settled in their mode. A rescue is none of the batches that the rollout counts."""
+        assert self.batch is not None
+        return replace(self.batch_void(), batches_done=self.batches_done + (not self.batch.rescue))
 
     def batch_void(self) -> "Position":
         """A batch of restarts is off: its nodes have settled in their mode as before, and count as not restarted."""

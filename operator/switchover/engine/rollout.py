@@ -75,8 +75,8 @@ class Rollout(Generic[P]):
 
     `left` gives the nodes that are not assigned yet, in order; `sight` looks at one; `assign` gives the effects that
     make the recorded assignment true outside (none once it is); `replace` gives the effect that replaces a pod. With
-    `restart` a node is replaced even when it already runs in `mode`. `needs` names the facts that these functions read of
-    those that no pass reads without being asked to.
+    `restart` a node is replaced even when it already runs in `mode`; without a mode, "", each is in the mode that it has.
+    `needs` names the facts that these functions read of those that no pass reads without being asked to.
     """
 
     mode: str
@@ -92,7 +92,7 @@ class Rollout(Generic[P]):
 
     def owns(self, at: Position) -> bool:
         """Whether the batch on record is one of this rollout."""
-        return at.batch is not None and at.nodes[at.batch.nodes[0]].assigned == self.mode
+        return at.batch is not None and self.mode in ("", at.nodes[at.batch.nodes[0]].assigned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,8 @@ def _choose(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> Mov
             candidate = candidate.with_node(name, record)
     if judge.all_open(rollout.before, picture.at(candidate)):
         nodes = ", ".join(left.value[: size.pods])
-        return Move(candidate, note=f"batch {at.batches_done + 1}: {nodes} to mode {rollout.mode}")
+        what = f"{nodes} to mode {rollout.mode}" if rollout.mode else f"restart of {nodes}"
+        return Move(candidate, note=f"batch {at.batches_done + 1}: {what}")
     return Move(at)
 
 
@@ -207,7 +208,8 @@ def _prove(rollout: Rollout[P], picture: P, batch: Batch, judge: Judge[P], now: 
     if batch.proven is None:
         if not everything_open:
             return Move(at)
-        return Move(replace(at, batch=replace(batch, proven=now)), note=f"{nodes} proven in mode {rollout.mode}")
+        mode = at.nodes[batch.nodes[0]].assigned
+        return Move(replace(at, batch=replace(batch, proven=now)), note=f"{nodes} proven in mode {mode}")
     if ill:                                     # what could not be observed makes the bake longer, not begin anew
         return Move(at.unproven(), note=f"a gate of {nodes} closed: its bake starts anew")
     bake = size_of(rollout, picture).bake

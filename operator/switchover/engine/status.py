@@ -51,7 +51,7 @@ def position_of(status: MigrationStatus, nodes: Mapping[str, NodeRecord], now: f
     batch = None
     if progress.batch_nodes:
         batch = Batch(progress.batch, progress.batch_nodes, _seconds(progress.batch_start_time) or now,
-                      _seconds(progress.bake_start_time))
+                      _seconds(progress.bake_start_time), progress.batch_is_remediation)
     return Position(
         attempt=status.attempt,
         step=progress.step,
@@ -63,6 +63,7 @@ def position_of(status: MigrationStatus, nodes: Mapping[str, NodeRecord], now: f
         finished=progress.complete_time is not None,
         failure=status.rollback.failure,
         nodes=nodes,
+        rescued=progress.remediated_nodes,
     )
 
 
@@ -100,6 +101,8 @@ def progress_of(at: Position, before: Progress, steps: Iterable[str], spent: Spe
         batch_nodes=at.batch.nodes if at.batch is not None else (),
         batch_start_time=_time(at.batch.started) if at.batch is not None else None,
         bake_start_time=_time(at.batch.proven) if at.batch is not None else None,
+        batch_is_remediation=at.batch is not None and at.batch.rescue,
+        remediated_nodes=at.rescued,
         percent=percent,
         summary=f"{done}/{len(names)} {percent}%",
         start_time=before.start_time or _time(now),

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, CoordinationMigration
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
-from switchover.engine.plan import Leg, Plan, Step
+from switchover.engine.plan import Leg, Plan, Rescue, Step
 from switchover.groups import audit, goals, preflight, rollouts, slots
 from switchover.groups.coordination import plan as coordination
 from switchover.groups.gates.audit import AUDIT_CLEAN
@@ -47,7 +47,7 @@ BASELINE: Step[Picture] = Step(
         enter=(WITHIN_WINDOW, MOVABLE), assigns=slots.assign_slots, goal=goals.claim,
         done=(CLAIMED, AUTOSCALERS_PAUSED, *HEALTHY)),
     back=Leg(
-        watch=(COVERAGE_KEPT,), rescue_from=(COVERAGE_KEPT,), rescue=CURE, goal=goals.release, done=(RELEASED,)))
+        watch=(COVERAGE_KEPT,), rescues=(Rescue((COVERAGE_KEPT,), CURE),), goal=goals.release, done=(RELEASED,)))
 SETTLE: Step[Picture] = Step(
     Name.SETTLE, back=Leg(),
     forward=Leg(watch=(OURS, ONE_COORDINATOR, GOES_ON, COVERAGE_KEPT), done=(SOAKED, ALL_MOVED, *HEALTHY)))

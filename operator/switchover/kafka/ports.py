@@ -13,6 +13,7 @@ from switchover.lag.membership import Membership
 from switchover.metadata.cluster import Entity
 from switchover.metadata.image import LogImage
 from switchover.outside.addresses import Address
+from switchover.partition import TopicPartition
 
 LISTENER = "PLAINTEXT"
 """That of the stand-ins, which must be the controller's inter.broker.listener.name."""
@@ -57,6 +58,10 @@ class KafkaNodes(Protocol):
 
     async def min_insync_replicas(self, broker: Address, topics: Iterable[str]) -> Mapping[str, int]:
         """What is in force of each topic; one that this broker does not know is absent. Refused names the right."""
+        ...
+
+    async def log_ends(self, broker: Address, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Where this broker's own replicas end, whether it leads or follows; one that it does not tell is absent."""
         ...
 
     async def set_quota(self, controller: Address, entity: Entity, key: str, value: float | None) -> None:

@@ -99,6 +99,21 @@ DOOR_STILL_THERE = Reason(
             "changed, or at the end of a rollback.",
     prose=True)
 
+LEADER_STUCK = Reason(
+    SUBJECT, "LeaderStuck", Urgency.NOW,
+    meaning="A replica has had all records of its leader for 15 seconds, and the leader still calls it out of sync. Kafka "
+            "takes such a replica back within a second. The leader has lost the way by which it tells the controller who "
+            "is in sync, which brokers of 3.9 were seen to do while the cluster changed between ZooKeeper's controller and "
+            "KRaft's ([how](../facts/kraft.md#a-leader-that-takes-nobody-back)). It lets no replica leave the in-sync set "
+            "either: when a follower dies, producers with `acks=all` stand still.",
+    look="The leader's log, for `alter-partition`. `kafka-topics.sh --describe --under-replicated-partitions` lists its "
+         "partitions.",
+    do="Nothing at first: after another 45 seconds Switchover restarts that leader, once in a step, and says so in "
+       "`status.history`. It does not where a partition would have no other replica in sync meanwhile, or fewer than "
+       "`min.insync.replicas` once those that have caught up are back. Then the choice is yours: the message has the "
+       "command. While the leader stops, another replica leads and takes the rest in within a second; a partition without "
+       "another in sync has no leader until the pod is back.")
+
 LOG_DIRECTORY_FORMATTED = Reason(
     SUBJECT, "LogDirectoryFormatted", Urgency.STANDS,
     meaning="A log directory of a broker has a `meta.properties` of version 1: it was formatted by "
@@ -153,7 +168,9 @@ OBSERVER_BEHIND = Reason(
 OUT_OF_SYNC = Reason(
     SUBJECT, "OutOfSync", Urgency.LOOK,
     meaning="A partition has a replica out of sync, or no leader.",
-    prose=True)
+    look="`kafka-topics.sh --describe --under-replicated-partitions`.",
+    do="Let the replicas catch up. If one never does, look at its broker's disk and log. A replica that has caught up "
+       "and is not taken back is named by [LeaderStuck].")
 
 REACH_UNKNOWN = Reason(
     SUBJECT, "ReachUnknown", Urgency.LOOK,

@@ -4,6 +4,7 @@ from switchover.cluster import partition_states, quotas
 from switchover.cluster.gates.read import (
     copied_under_claim,
     hand_on_command,
+    is_claimed,
     log_of,
     quorum_of,
     samples,
@@ -96,6 +97,17 @@ def check_copied(picture: Picture) -> Verdict:
         return wait(NOT_COPIED, "the metadata log does not say MIGRATION yet", subject="metadata log", observed=told,
                     threshold="MIGRATION, no open transaction", unblocks="the controllers finish the copy")
     return passed(f"copied up to offset {state.migration.offset}")
+
+
+def check_leaders_can_be_elected(picture: Picture) -> Verdict:
+    """A controller rules, ZooKeeper's or KRaft's: whoever stops a broker needs one that elects other leaders."""
+    state = zookeeper_of(picture)
+    if isinstance(state, Verdict):
+        return state
+    if state.controller is None:
+        return wait(NO_CONTROLLER, "/controller does not exist at this moment", subject="/controller",
+                    unblocks="a controller takes it, within seconds; if none does, look at ZooKeeper's health")
+    return check_copied(picture) if is_claimed(state) else passed("ZooKeeper's controller rules")
 
 
 def check_copy_follows_claim(picture: Picture) -> Verdict:
@@ -240,6 +252,7 @@ def check_dual_write_begins(picture: Picture) -> Verdict:
 
 CLAIMED: Gate[Picture] = Gate("Claimed", check_claimed)
 COPIED: Gate[Picture] = Gate("Copied", check_copied)
+LEADERS_CAN_BE_ELECTED: Gate[Picture] = Gate("LeadersCanBeElected", check_leaders_can_be_elected)
 CLAIM_FOLLOWS_REGISTRATION: Gate[Picture] = Gate(
     "ClaimFollowsRegistration", check_claim_follows_registration, patience=lambda _: CLAIM_SECONDS)
 COPY_FOLLOWS_CLAIM: Gate[Picture] = Gate(

@@ -8,7 +8,6 @@ from switchover.cluster.gates.read import (
     phases_of_controllers,
     quorum_of,
     samples,
-    was_restarted,
 )
 from switchover.cluster.modes import CONTROLLERS_REGISTER, METADATA_LEVELS
 from switchover.cluster.needs import Need
@@ -84,7 +83,7 @@ def check_controllers_ready(picture: Picture) -> Verdict:
         if answer.value == NOT_LISTENING and (found := controllers_coming_up(picture)) is not None:
             return found
         if not (log.controllers.get(node_id, False) if _registers(log) else answer.value.zk_migration_ready):
-            again = was_restarted(picture, name)
+            again = name in picture.position.rescued
             return wait(CONTROLLER_NOT_READY, f"controller {node_id} has not registered as ready to migrate"
                         + (", nor when it was restarted" if again else ""), subject=f"controller {node_id}",
                         unblocks=f"look at the log of {name}; delete the pod once it can reach the leader" if again else

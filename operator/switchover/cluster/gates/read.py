@@ -86,13 +86,6 @@ def leading_address(picture: Picture) -> Address | None:
     return picture.voter_addresses.get(picture.controllers.get(leading_controller(picture), -1))
 
 
-def was_restarted(picture: Picture, name: str) -> bool:
-    """Whether a controller was restarted for the step that is open. An eviction stays on record when its step has ended."""
-    pods, opened = pods_of_controllers(picture), picture.position.opened
-    started = pods[name].started_at if name in pods else None
-    return bool(picture.position.nodes[name].evictions) and (started is None or opened is None or started > opened)
-
-
 def kubernetes_of(picture: Picture) -> KubernetesState | Verdict:
     state = picture.facts.kubernetes
     return state.value if isinstance(state, Known) else unknown(NOT_OBSERVED, state.why)

@@ -11,6 +11,7 @@ from switchover.cluster import names, needs, own_addresses
 from switchover.cluster.effects import CreateStates, DeleteZNode, RaiseEpoch, RaiseVersions, SetQuota
 from switchover.cluster.facts import Examination, Facts, KubernetesState, Written
 from switchover.cluster.needs import Need
+from switchover.cluster.observe.caught_up import CaughtUpWatch
 from switchover.cluster.observe.each_node import ask_each
 from switchover.cluster.observe.groups import WatchedGroups
 from switchover.cluster.observe.identity import identities
@@ -97,6 +98,7 @@ class Observer:
         self._written: Observed[Written] = NOT_ASKED
         self._gone: dict[Address, float] = {}
         self._parity = ParityWatch(self._metadata, clock)
+        self._caught_up = CaughtUpWatch(clock)
         self._groups = WatchedGroups(clock)
         self._rehearsals = Rehearsals(workloads, clock)
         self._answers = Answers(clock)
@@ -171,6 +173,8 @@ class Observer:
         identified = await identities(
             self._brokers_client, self._clock, kubernetes.result(), zookeeper.result(), self._addresses, settings.result(),
         ) if needs.identities_are_asked(picture, named) else {}
+        caught_up = await self._caught_up.look(
+            self._brokers_client, brokers, seen) if Need.CAUGHT_UP in named else self._caught_up.forget()
         return Facts(
             kubernetes=kubernetes.result(),
             zookeeper=zookeeper.result(),
@@ -182,6 +186,7 @@ class Observer:
             zookeeper_connections=connections.result(),
             answers=answers.result() | controllers.result(),
             views=seen,
+            caught_up=caught_up,
             quorum=quorum.result(),
             log=log.result(),
             parity=self._parity.end(log.result()) if parity else self._parity.forget(),

@@ -16,6 +16,7 @@ from switchover.kafka.client.configs import broker_settings, min_insync_replicas
 from switchover.kafka.client.connection import Connection, connected, succeeded
 from switchover.kafka.client.examination import examine_broker, shown_marker
 from switchover.kafka.client.identity import told_identity
+from switchover.kafka.client.list_offsets import DEBUGGER, LATEST, READ_UNCOMMITTED, list_offsets
 from switchover.kafka.client.log import METADATA_TOPIC, MetadataLog
 from switchover.kafka.client.metadata import addresses, metadata
 from switchover.kafka.client.quotas import set_quota
@@ -29,6 +30,7 @@ from switchover.outside.addresses import Address
 from switchover.outside.credentials import ANYWHERE, AllowedServers
 from switchover.outside.errors import Refused, Unreachable
 from switchover.outside.security import security
+from switchover.partition import TopicPartition
 
 SECONDS_FOR_OTHER_VOTERS = 0.5
 
@@ -124,6 +126,12 @@ class KafkaWire:
         """DescribeConfigs of the topics, that one setting alone."""
         async with self._connected(broker, ANSWER_SECONDS) as connection:
             return await min_insync_replicas(broker, connection, topics)
+
+    async def log_ends(self, broker: Address, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """ListOffsets v7, which a follower answers as the leader does."""
+        async with self._connected(broker, NODE_SECONDS) as connection:
+            found = await list_offsets(connection, partitions, READ_UNCOMMITTED, LATEST, DEBUGGER)
+        return {each: end for each, end in found.items() if isinstance(end, int)}
 
     async def set_quota(self, controller: Address, entity: Entity, key: str, value: float | None) -> None:
         """AlterClientQuotas v1."""

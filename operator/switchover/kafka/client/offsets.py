@@ -12,17 +12,14 @@ from typing import NamedTuple
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
-from kio.schema.list_offsets.v7 import ListOffsetsRequest, ListOffsetsResponse
-from kio.schema.list_offsets.v7.request import ListOffsetsPartition, ListOffsetsTopic
 from kio.schema.offset_fetch.v8 import OffsetFetchRequest, OffsetFetchResponse
 from kio.schema.offset_fetch.v8.request import OffsetFetchRequestGroup
-from kio.schema.types import BrokerId, GroupId, TopicName
-from kio.static.primitive import i8, i32, i64
+from kio.schema.types import GroupId
 
-from switchover.grouped import grouped
 from switchover.kafka.client.brokers import Brokers, batches
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.coordinator import find_coordinators
+from switchover.kafka.client.list_offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets, words
 from switchover.kafka.client.metadata import addresses, metadata
 from switchover.kafka.client.together import Question, Together
 from switchover.kafka.client.unreadable import unreadable
@@ -37,20 +34,7 @@ from switchover.outside.addresses import Address
 GROUPS = 100                # in one request: the answer carries every commit of each
 PARTITIONS = 5_000          # in one request; the answer has some 30 bytes for each
 
-READ_UNCOMMITTED, READ_COMMITTED = i8(0), i8(1)
-LATEST, EARLIEST = i64(-1), i64(-2)
 NOT_ANSWERED = "the broker left it out of its answer"
-
-_WORDS = {
-    ErrorCode.group_authorization_failed: "our user is not allowed to ask; it needs DESCRIBE on the group",
-    ErrorCode.topic_authorization_failed: "our user is not allowed to ask; it needs DESCRIBE on the topic",
-    ErrorCode.not_coordinator: "the group's coordinator has moved",
-    ErrorCode.coordinator_load_in_progress: "the group's coordinator is still loading its groups",
-    ErrorCode.coordinator_not_available: "the group has no coordinator: its partition of __consumer_offsets has no leader",
-    ErrorCode.not_leader_or_follower: "the partition's leader has moved",
-    ErrorCode.leader_not_available: "the partition has no leader",
-    ErrorCode.offset_not_available: "the partition's new leader does not know its end yet",
-}
 
 
 class WireOffsets:
@@ -139,7 +123,7 @@ class _Sweep:
 
     async def find_coordinators(self, node: Address, broker: Connection) -> None:
         told = await find_coordinators(node, broker, sorted(self._asked))
-        self.coordinators, self._failed = told.groups, {group: _words(code) for group, code in told.codes.items()}
+        self.coordinators, self._failed = told.groups, {group: words(code) for group, code in told.codes.items()}
 
     async def fetch_commits(self, _: Address, coordinator: Connection, groups: Sequence[str]) -> None:
         for batch in batches(groups, GROUPS):
@@ -147,7 +131,7 @@ class _Sweep:
             answer = await coordinator.ask(OffsetFetchRequest(groups=wanted), OffsetFetchResponse)
             for group in answer.groups:
                 if group.error_code is not ErrorCode.none:
-                    self._failed[group.group_id] = _words(group.error_code)
+                    self._failed[group.group_id] = words(group.error_code)
                     continue
                 self._commits[group.group_id] = {
                     TopicPartition(topic.name, partition.partition_index):
@@ -170,7 +154,7 @@ class _Sweep:
             if topic.error_code is ErrorCode.unknown_topic_or_partition:
                 continue
             if topic.error_code is not ErrorCode.none:
-                self._unread[topic.name] = _words(topic.error_code)
+                self._unread[topic.name] = words(topic.error_code)
                 continue
             self._numbers[topic.name] = len(topic.partitions)
             if topic.topic_id is not None:
@@ -180,16 +164,16 @@ class _Sweep:
                 if partition.leader_id in brokers:
                     self.leaders[brokers[partition.leader_id]].append(named)
                 else:
-                    self._unread[named] = _words(ErrorCode.leader_not_available)
+                    self._unread[named] = words(ErrorCode.leader_not_available)
 
     async def list_ends(self, _: Address, leader: Connection, partitions: Sequence[TopicPartition]) -> None:
         stable = {topic for group in self._commits if self._asked[group].read_committed for topic in self._topics(group)}
         for batch in batches(partitions, PARTITIONS):
             stable_at = _now()
-            stables = await _offsets(leader, [each for each in batch if each.topic in stable], READ_COMMITTED, LATEST)
+            stables = await list_offsets(leader, [each for each in batch if each.topic in stable], READ_COMMITTED, LATEST)
             high_at = _now()
-            highs = await _offsets(leader, batch, READ_UNCOMMITTED, LATEST)
-            starts = await _offsets(leader, batch, READ_UNCOMMITTED, EARLIEST)
+            highs = await list_offsets(leader, batch, READ_UNCOMMITTED, LATEST)
+            starts = await list_offsets(leader, batch, READ_UNCOMMITTED, EARLIEST)
             for each in batch:
                 high, start = highs.get(each, NOT_ANSWERED), starts.get(each, NOT_ANSWERED)
                 end = stables.get(each, NOT_ANSWERED) if each.topic in stable else high
@@ -251,30 +235,8 @@ class _Sweep:
         return Reading(offsets, frozenset(each.topic for each in commits), failed, unreadable=self._unreadable[group])
 
 
-async def _offsets(leader: Connection, partitions: Sequence[TopicPartition], isolation: i8,
-                   timestamp: i64) -> dict[TopicPartition, int | str]:
-    """ListOffsets: an offset of each, or why there is none."""
-    if not partitions:
-        return {}
-    topics = grouped(partitions)
-    answer = await leader.ask(ListOffsetsRequest(
-        replica_id=BrokerId(-1),
-        isolation_level=isolation,
-        topics=tuple(ListOffsetsTopic(name=TopicName(topic), partitions=tuple(
-            ListOffsetsPartition(partition_index=i32(number), timestamp=timestamp) for number in numbers))
-            for topic, numbers in topics.items()),
-    ), ListOffsetsResponse)
-    return {
-        TopicPartition(topic.name, partition.partition_index): _answered(partition.error_code, partition.offset)
-        for topic in answer.topics for partition in topic.partitions}
-
-
 def _answered(code: ErrorCode, offset: int) -> int | str:
-    return offset if code is ErrorCode.none else _words(code)
-
-
-def _words(code: ErrorCode) -> str:
-    return f"{_WORDS[code]} ({code.name.upper()})" if code in _WORDS else code.name.upper()
+    return offset if code is ErrorCode.none else words(code)
 
 
 def _now() -> int:

@@ -1,0 +1,87 @@
+"""A leader on real Kafka 3.9 that takes nobody back, told from one whose follower is behind; and what ends it."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from confluent_kafka import Producer
+
+from adapters.admin import create_topic
+from adapters.clusters import KafkaCluster, kafka_cluster, patient_wire
+from adapters.eventually import eventually
+from adapters.servers import free_port
+from adapters.suspended import debugged, suspended
+from patience import stretched
+from switchover.api.kafka_migration import NodeMode as Mode
+from switchover.cluster.observe.caught_up import CaughtUpWatch
+from switchover.cluster.observe.each_node import ask_each
+from switchover.kafka.node import BrokerView
+from switchover.outside.addresses import Address
+from switchover.outside.clock import WallClock
+from switchover.outside.observed import Known, Observed
+
+TOPIC = "orders"
+WIRE, CLOCK = patient_wire({}), WallClock()
+
+
+class Sight:
+    """What the operator sees of the brokers."""
+
+    def __init__(self, cluster: KafkaCluster) -> None:
+        self._brokers: Mapping[int, Address | None] = {
+            number: server.address for number, server in cluster.brokers.items()}
+        self._watch = CaughtUpWatch(CLOCK)
+
+    async def views(self) -> Mapping[int, Observed[BrokerView]]:
+        return await ask_each(self._brokers, lambda address, _: WIRE.metadata(address), CLOCK)
+
+    async def isr(self) -> set[tuple[int, frozenset[int]]]:
+        """(leader, in sync) of the partition, as each broker tells it."""
+        return {(each.leader, frozenset(each.isr)) for view in (await self.views()).values() if isinstance(view, Known)
+                for each in view.value.partitions if each.topic == TOPIC}
+
+    async def caught_up(self) -> set[tuple[int, int]]:
+        """(leader, follower)."""
+        found = await self._watch.look(WIRE, self._brokers, await self.views())
+        assert isinstance(found, Known)
+        return {(each.leader, each.follower) for each in found.value if each.topic == TOPIC}
+
+
+def write(cluster: KafkaCluster, records: int) -> None:
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "1"})
+    for number in range(records):
+        producer.produce(TOPIC, str(number) * 100)
+    assert producer.flush(stretched(60)) == 0
+
+
+async def test_a_leader_that_lost_its_way_to_the_controller_is_told_from_a_follower_that_is_behind(tmp_path: Path) -> None:
+    """Its thread for AlterPartition stands still; the third form in docs/facts/kraft.md#a-leader-that-takes-nobody-back."""
+    with kafka_cluster(tmp_path, brokers=(1, 2, 3)) as cluster:
+        ports = {number: free_port() for number in cluster.brokers}
+        for number, server in cluster.brokers.items():
+            server.java_options = debugged(ports[number])
+        cluster.start_zookeeper_mode("controlled.shutdown.enable=true\n")
+        create_topic(cluster.bootstrap, TOPIC, replicas=3)
+        sight = Sight(cluster)
+        [(leader, _)] = await eventually(sight.isr, lambda found: {isr for _, isr in found} == {frozenset({1, 2, 3})})
+        controller = next(view.value.controller_id for view in (await sight.views()).values() if isinstance(view, Known))
+        follower = next(number for number in cluster.brokers if number not in (leader, controller))
+        stopped = cluster.brokers[follower]
+        with suspended(ports[leader], "alter-partition-channel-manager"):
+            stopped.stop()
+            write(cluster, 5000)
+            assert await sight.caught_up() == set(), "it is not there"
+            stopped.start(cluster.broker_properties(follower, Mode.ZOOKEEPER))
+            await eventually(sight.caught_up, lambda found: found == {(leader, follower)})
+            for _ in range(5):                                 # records come, and it follows: still nobody takes it back
+                write(cluster, 100)
+                await asyncio.sleep(0.3)
+                assert await sight.caught_up() == {(leader, follower)}
+            assert await sight.isr() == {(leader, frozenset({1, 2, 3} - {follower}))}
+            cluster.brokers[leader].kill()                     # to stop, it would wait for that thread
+        others = frozenset({1, 2, 3} - {leader})
+        await eventually(sight.isr, lambda found: {isr for _, isr in found} == {others})
+        cluster.brokers[leader].java_options = ""
+        cluster.brokers[leader].start(cluster.broker_properties(leader, Mode.ZOOKEEPER))
+        await eventually(sight.isr, lambda found: {isr for _, isr in found} == {frozenset({1, 2, 3})})
+        assert await sight.caught_up() == set()
