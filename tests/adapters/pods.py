@@ -9,7 +9,7 @@ import javaproperties
 
 from adapters.servers import KAFKA, KafkaServer
 from switchover.api.kafka_migration import BrokerSet
-from switchover.cluster.door import brokers
+from switchover.cluster.door import brokers, mount
 from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.door.scripts import DOOR, KEEP
 from switchover.kafka.client.nodes import KafkaWire
@@ -30,12 +30,14 @@ def as_pod(server: KafkaServer, file: str, options: str = "") -> None:
     run.mkdir()
     users.write_text(file)
     variables = {"SWITCHOVER_RUN": str(run), "SWITCHOVER_TERMINATION_LOG": str(run / "termination-log")}
-    subprocess.run(["bash", "-c", KEEP, "keep", image / START], env=os.environ | variables, check=True)
-    (image / START).write_text(DOOR)
+    subprocess.run(["bash", "-c", KEEP, "keep", image / START, image / "bin"], env=os.environ | variables, check=True)
+    shutil.copytree(run / mount.COPY, image / "bin", dirs_exist_ok=True)       # there it is mounted
+    door = server.directory / "door.sh"
+    door.write_text(DOOR)
     entrypoint = server.directory / "entrypoint"
     entrypoint.write_text(f"""#!/bin/sh
 [ -s "$1" ] || exec {KAFKA / START} {users} {options}
-export SWITCHOVER_EDITS="$1" {" ".join(f"{name}={value}" for name, value in variables.items())}
+export SWITCHOVER_EDITS="$1" SWITCHOVER_DOOR={door} {" ".join(f"{name}={value}" for name, value in variables.items())}
 exec {image / START} {users} {options}
 """)
     entrypoint.chmod(0o755)

@@ -8,7 +8,9 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from javaproperties import loads
@@ -16,7 +18,7 @@ from javaproperties import loads
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes
 from switchover.cluster.door import edits
-from switchover.cluster.door.scripts import DOOR
+from switchover.cluster.door.scripts import DOOR, KEEP
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.outside.addresses import Address
 from unit.door_files import FILES, fuzzed
@@ -62,13 +64,28 @@ def script(path: Path, text: str) -> Path:
 
 @pytest.fixture
 def pod(tmp_path: Path) -> Path:
-    """A pod's file system: the door over `kafka-server-start.sh`, the original beside it, and every name resolves."""
+    """A pod's file system: `kafka-server-start.sh` with the line that leads through the door, and every name resolves."""
     for directory in ("bin", "run", "tools", "metadata"):
         (tmp_path / directory).mkdir()
-    script(tmp_path / "bin" / "kafka-server-start.sh", DOOR)
+    script(tmp_path / "door.sh", DOOR)
+    own_script(tmp_path, 'printf "%s\\0" "$0" "$@" >"$STARTED"')
     script(tmp_path / "tools" / "getent", "#!/bin/sh\n")
-    (tmp_path / "run" / "original").write_text('printf "%s\\0" "$0" "$@" >"$STARTED"\n')
     return tmp_path
+
+
+@cache
+def through_the_door(text: str) -> str:
+    """What the init container makes of an image's own script."""
+    with TemporaryDirectory() as directory:
+        start = script(Path(directory) / "kafka-server-start.sh", f"#!/bin/bash\n: kafka-run-class\n{text}\n")
+        subprocess.run(["bash", "-c", KEEP, "keep", start, start], check=True,
+                       env={**os.environ, "SWITCHOVER_RUN": directory})
+        return (Path(directory) / "start" / start.name).read_text()
+
+
+def own_script(pod: Path, text: str) -> None:
+    """The image's own start script does this."""
+    script(pod / "bin" / "kafka-server-start.sh", through_the_door(text))
 
 
 @pytest.fixture
@@ -94,7 +111,8 @@ def start(pod: Path, directives: Iterable[str] | None, content: bytes | None, *a
     if directives is not None:
         edited.write_text("".join(f"{each}\n" for each in directives))
     environment = {"PATH": f"{pod / 'tools'}:{os.environ['PATH']}", "SWITCHOVER_EDITS": str(edited),
-                   "SWITCHOVER_RUN": str(pod / "run"), "SWITCHOVER_TERMINATION_LOG": str(pod / TERMINATION),
+                   "SWITCHOVER_DOOR": str(pod / "door.sh"), "SWITCHOVER_RUN": str(pod / "run"),
+                   "SWITCHOVER_TERMINATION_LOG": str(pod / TERMINATION),
                    "STARTED": str(started), "LC_ALL": "C.UTF-8", "JMX_PORT": "9999", "KAFKA_OPTS": java}
     done = subprocess.run([pod / "bin" / "kafka-server-start.sh", *options, properties_file, *arguments], env=environment,
                           capture_output=True, timeout=60, check=False)
@@ -527,7 +545,11 @@ def test_of_the_users_file_nobody_else_can_read_the_copy(pod: Path) -> None:
     assert (pod / "run" / "server.properties").stat().st_mode & 0o077 == 0
 
 
-def test_without_the_images_own_script_nothing_is_started(pod: Path) -> None:
+def test_in_a_pod_of_the_release_before_the_door_lies_over_the_script(pod: Path) -> None:
+    script(pod / "bin" / "kafka-server-start.sh", DOOR)
+    (pod / "run" / "original").write_text('printf "%s\\0" "$0" "$@" >"$STARTED"\n')
+    found = start(pod, ["mode B", "set a=2"], b"a=1\n")
+    assert (found.arguments[0], found.keys) == (str(pod / "bin" / "kafka-server-start.sh"), {"a": "2"})
     (pod / "run" / "original").unlink()
     found = start(pod, ["mode A"], b"")
     assert found.code == EXIT_CONFIG
@@ -543,7 +565,8 @@ def test_a_volume_that_cannot_be_written_is_named(pod: Path) -> None:
 
 def test_stopped_waits_until_it_is_told_to_end(pod: Path) -> None:
     (pod / "edits").write_text("mode Stopped\n")
-    environment = {"PATH": os.environ["PATH"], "SWITCHOVER_EDITS": str(pod / "edits"), "SWITCHOVER_RUN": str(pod / "run")}
+    environment = {"PATH": os.environ["PATH"], "SWITCHOVER_EDITS": str(pod / "edits"), "SWITCHOVER_RUN": str(pod / "run"),
+                   "SWITCHOVER_DOOR": str(pod / "door.sh")}
     door = pod / "bin" / "kafka-server-start.sh"
     with subprocess.Popen([door, "gone"], env=environment, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
@@ -559,7 +582,8 @@ def test_it_is_called_in_every_way_that_kafkas_own_may_be(controller: Path, comm
     (controller / "edits").write_text(f"mode P\nformat id 3.9 {controller}/metadata\nset process.roles=controller\n")
     (controller / "server.properties").write_bytes(b"a=1\n")
     environment = {"PATH": os.environ["PATH"], "SWITCHOVER_EDITS": str(controller / "edits"),
-                   "SWITCHOVER_RUN": str(controller / "run"), "STARTED": str(controller / "started")}
+                   "SWITCHOVER_RUN": str(controller / "run"), "STARTED": str(controller / "started"),
+                   "SWITCHOVER_DOOR": str(controller / "door.sh")}
     directory = controller if "/" in command[1] else controller / "bin"
     done = subprocess.run([*command, controller / "server.properties"], cwd=directory, env=environment, check=False,
                           capture_output=True, text=True)
@@ -568,11 +592,12 @@ def test_it_is_called_in_every_way_that_kafkas_own_may_be(controller: Path, comm
 
 
 def test_the_controllers_heap_counts_also_where_a_command_sets_its_own(pod: Path) -> None:
-    (pod / "run" / "original").write_text('printf %s "$KAFKA_HEAP_OPTS" >"$STARTED"\n')
+    own_script(pod, 'printf %s "$KAFKA_HEAP_OPTS" >"$STARTED"')
     (pod / "edits").write_text("mode A\n")
     (pod / "server.properties").write_bytes(b"")
     environment = {"PATH": os.environ["PATH"], "SWITCHOVER_EDITS": str(pod / "edits"), "STARTED": str(pod / "started"),
-                   "SWITCHOVER_RUN": str(pod / "run"), "KAFKA_HEAP_OPTS": "-Xmx32g", "SWITCHOVER_HEAP_OPTS": "-Xmx512m"}
+                   "SWITCHOVER_RUN": str(pod / "run"), "SWITCHOVER_DOOR": str(pod / "door.sh"),
+                   "KAFKA_HEAP_OPTS": "-Xmx32g", "SWITCHOVER_HEAP_OPTS": "-Xmx512m"}
     subprocess.run([pod / "bin" / "kafka-server-start.sh", pod / "server.properties"], env=environment, check=True)
     assert (pod / "started").read_text() == "-Xmx512m"
 
@@ -586,6 +611,6 @@ def test_it_needs_no_more_than_an_image_with_kafkas_own_scripts_has(pod: Path) -
     (pod / "edits").write_text("mode B\nset a=2\n")
     (pod / "server.properties").write_bytes(b"a=1\n")
     environment = {"PATH": str(pod / "only"), "SWITCHOVER_EDITS": str(pod / "edits"), "SWITCHOVER_RUN": str(pod / "run"),
-                   "STARTED": str(pod / "started")}
+                   "STARTED": str(pod / "started"), "SWITCHOVER_DOOR": str(pod / "door.sh")}
     subprocess.run([bash, pod / "bin" / "kafka-server-start.sh", pod / "server.properties"], env=environment, check=True)
     assert (pod / "run" / "server.properties").read_bytes() == b"# set by Switchover for mode B\na=2\n"

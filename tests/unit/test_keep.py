@@ -1,8 +1,9 @@
-"""What the init containers run: one keeps the image's own start script, by which the door goes on; another, in a
-controller's pod, keeps any broker from starting there. Bash runs them here.
+"""What the init containers run: one copies the image's own start script with a line that leads through the door; another, in
+a controller's pod, keeps any broker from starting there. Bash runs them here.
 """
 
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +38,13 @@ class Image:
         return self.root / "run"
 
     @property
-    def kept(self) -> str:
-        return (self.run / "original").read_text()
+    def copy(self) -> Path:
+        return self.run / "start"
+
+    @property
+    def lines(self) -> list[str]:
+        """Those of the copied script."""
+        return (self.copy / self.start.name).read_text().splitlines()
 
     @property
     def last_words(self) -> str:
@@ -54,10 +60,16 @@ class Image:
         return {"PATH": os.environ["PATH"], "SWITCHOVER_RUN": str(self.run),
                 "SWITCHOVER_TERMINATION_LOG": str(self.root / "termination"), **more}
 
-    def keep(self, *known: Path) -> "subprocess.CompletedProcess[str]":
+    def keep(self, *known: Path, place: Path | None = None) -> "subprocess.CompletedProcess[str]":
         """As the init container does it: the script is an argument, and no file of the image."""
-        return subprocess.run(["bash", "-c", KEEP, "switchover-original", self.start, *known], env=self.environment(),
-                              capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(
+            ["bash", "-c", KEEP, "switchover-original", self.start, place or self.start.parent, *known],
+            env=self.environment(), capture_output=True, text=True, timeout=60, check=False)
+
+    def mount(self) -> None:
+        """In Kafka's own container the copy lies in the directory's place."""
+        shutil.rmtree(self.start.parent)
+        self.start.parent.symlink_to(self.copy)
 
 
 @pytest.fixture
@@ -74,46 +86,50 @@ def assert_refused(image: Image, done: "subprocess.CompletedProcess[str]", words
     assert words in image.last_words, "the kubelet hands it on"
 
 
-# --- what is kept -------------------------------------------------------------------------------------------------------
+# --- what is copied -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("first", ["#!/bin/bash", "#!/usr/bin/env bash", "#!/bin/sh -e", ""])
 @pytest.mark.parametrize("text", [
-    APACHE, APACHE.rstrip("\n"), "exec java kafka.Kafka\n", "kafka-run-class & '&' \\& $0 `id` $(id) %s \\n\n"])
-def test_a_script_is_kept_as_it_is(image: Image, text: str) -> None:
-    image.write(image.start, text)
+    "exec java kafka.Kafka", "kafka-run-class & '&' \\& $0 `id` $(id) %s \\n", "kafka-run-class\n\n# the end"])
+def test_a_script_is_copied_with_one_line_in_front(image: Image, first: str, text: str) -> None:
+    image.write(image.start, f"{first}\n{text}\n" if first else f"{text}\n")
     done = image.keep()
     assert (done.returncode, done.stderr) == (0, "")
-    assert image.kept == text.rstrip("\n") + "\n"
+    assert image.lines[0] == (first or "#!/bin/bash")
+    assert image.lines[1].endswith('"${SWITCHOVER_DOOR:-/etc/switchover/door.sh}" --start "$0" "$@"; fi')
+    assert image.lines[2:] == text.splitlines()
+    assert os.access(image.copy / image.start.name, os.X_OK)
     assert image.last_words == ""
 
 
-def test_a_script_that_is_a_link_is_kept(image: Image) -> None:
+def test_a_directory_is_copied_with_all_that_can_be_run_there(image: Image) -> None:
+    image.write(image.root / "bin" / "kafka-run-class.sh", "#!/bin/sh\necho runs\n")
+    (image.root / "bin" / "link.sh").symlink_to("kafka-run-class.sh")
+    assert image.keep().returncode == 0
+    assert subprocess.run([image.copy / "link.sh"], capture_output=True, text=True, check=True).stdout == "runs\n"
+
+
+def test_of_a_directory_with_much_else_the_script_alone_is_copied(image: Image) -> None:
+    image.write(image.root / "bin" / "bash", "")
+    assert image.keep(place=image.start).returncode == 0
+    assert [each.name for each in image.copy.iterdir()] == [image.start.name]
+
+
+def test_a_script_that_is_a_link_is_copied(image: Image) -> None:
     image.start.rename(image.root / "elsewhere")
     image.start.symlink_to(image.root / "elsewhere")
     assert image.keep().returncode == 0
-    assert image.kept == APACHE
+    assert image.lines[2:] == APACHE.splitlines()[1:]
+    assert (image.root / "elsewhere").read_text() == APACHE, "the image's own is as it was"
 
 
-def test_a_newer_image_takes_the_place_of_what_was_kept(image: Image) -> None:
+def test_a_newer_image_takes_the_place_of_what_was_copied(image: Image) -> None:
     """The container runs again where the kubelet restarts its pod's, and the directory is still there."""
     assert image.keep().returncode == 0
     image.write(image.start, f"{APACHE}# newer\n")
     assert image.keep().returncode == 0
-    assert image.kept == f"{APACHE}# newer\n"
-
-
-@pytest.mark.parametrize("itself", ["${BASH_SOURCE[0]}", "${BASH_SOURCE}", "$BASH_SOURCE"])
-def test_a_script_that_looks_for_itself_finds_its_own_directory(image: Image, itself: str) -> None:
-    """Sourced, it would find itself where it is kept."""
-    image.write(image.start, f"""\
-here="$(cd "$(dirname "{itself}")" && pwd)"
-[[ "{itself}" != "$0" ]] || printf '%s\\n' "$here"
-: exec "$here/kafka-run-class.sh"
-""")
-    assert image.keep().returncode == 0
-    sourced = subprocess.run(
-        ["bash", "-c", f". '{image.run}/original'", image.start], capture_output=True, text=True, check=True)
-    assert sourced.stdout.strip() == str(image.start.parent)
+    assert image.lines[-1] == "# newer"
 
 
 # --- refusals -----------------------------------------------------------------------------------------------------------
@@ -125,7 +141,7 @@ def test_without_the_script_those_that_there_are_are_named(image: Image) -> None
     image.start.unlink()
     assert_refused(image, image.keep(missing, other), f"the image has no {image.start}; of the start scripts that are known "
                                                       f"it has: {other}. Roll back, set spec.brokers[].start")
-    assert not (image.run / "original").exists()
+    assert not image.copy.exists()
 
 
 def test_without_any_script_that_is_said(image: Image) -> None:
@@ -139,16 +155,21 @@ def test_a_directory_is_no_script(image: Image) -> None:
     assert_refused(image, image.keep(), f"the image has no {image.start}")
 
 
+def test_what_is_no_script_of_a_shell_is_refused(image: Image) -> None:
+    image.write(image.start, "#!/usr/bin/python3\nimport kafka.Kafka\n")
+    assert_refused(image, image.keep(), f"{image.start} is no script of a shell, but of /usr/bin/python3")
+
+
 @pytest.mark.parametrize("content", [b"#!/bin/bash\nexec /opt/zookeeper/bin/zkServer.sh\n", b"", b"\x7fELF\0\0\1\0"])
 def test_a_script_that_starts_no_kafka_is_refused(image: Image, content: bytes) -> None:
     image.start.write_bytes(content)
     assert_refused(image, image.keep(), f"{image.start} does not start Kafka: it names neither kafka-run-class nor kafka.")
-    assert not (image.run / "original").exists()
+    assert not image.copy.exists()
 
 
 def test_a_directory_that_cannot_be_written_is_named(image: Image) -> None:
-    (image.run / "original").mkdir()
-    assert_refused(image, image.keep(), f"{image.run}/original cannot be written")
+    image.run.rmdir()
+    assert_refused(image, image.keep(), f"{image.copy} cannot be written")
 
 
 def test_where_nobody_reads_last_words_it_refuses_all_the_same(image: Image) -> None:
@@ -161,33 +182,72 @@ def test_where_nobody_reads_last_words_it_refuses_all_the_same(image: Image) -> 
 
 # --- from the init container to Kafka -----------------------------------------------------------------------------------
 
+BESIDE = """\
+#!/bin/bash
+printf '%s\\n' "${KAFKA_HEAP_OPTS-no heap}" "$@"
+while [[ $# -gt 0 && ! -f $1 ]]; do shift; done
+cat "$1"
+"""
+"""A `kafka-run-class.sh` that tells what it was given."""
+HEAP = """\
+if [ "x$KAFKA_HEAP_OPTS" = "x" ]; then
+    export KAFKA_HEAP_OPTS="-Xmx1G -Xms1G"
+fi
+"""
+"""These lines of Kafka's own script are edited by the entry scripts of wurstmeister/kafka and debezium/kafka."""
+
+
+def started(image: Image, directives: str, command: list[str], **more: str) -> list[str]:
+    """The lines that `kafka-run-class.sh` writes, at last."""
+    image.write(image.root / "door.sh", DOOR)
+    (image.root / "edits").write_text(directives)
+    (image.root / "server.properties").write_text("a=1\n")
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=True, cwd=image.root, env=image.environment(
+            SWITCHOVER_EDITS=str(image.root / "edits"), SWITCHOVER_DOOR=str(image.root / "door.sh"), **more),
+    ).stdout.splitlines()
+
 
 @pytest.mark.parametrize("directives", ["mode A\nmarker A.1\n", "mode B\nmarker B.1\nset b=2\n"], ids=["A", "B"])
 @pytest.mark.parametrize("text", [APACHE, APACHE.replace("$(dirname $0)", '$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)')],
                          ids=["by its name", "by its source"])
-def test_the_door_goes_on_by_what_was_kept(image: Image, text: str, directives: str) -> None:
-    """The original under its own name: it finds the script beside it, and its own defaults and the pod's stay."""
+def test_the_script_is_called_again_with_what_the_door_made(image: Image, text: str, directives: str) -> None:
+    """Under its own name: it finds the scripts beside it, and its own defaults and the pod's stay."""
     image.write(image.start, text)
-    image.write(image.start.with_name("kafka-run-class.sh"), """\
-#!/bin/bash
-printf '%s\\n' "$@"
-while [[ $# -gt 0 && ! -f $1 ]]; do shift; done
-cat "$1"
-""")
+    image.write(image.start.with_name("kafka-run-class.sh"), BESIDE)
     assert image.keep().returncode == 0
-    image.write(image.start, DOOR)                               # now it is mounted over it, in Kafka's own container
-    (image.root / "edits").write_text(directives)
-    (image.root / "server.properties").write_text("a=1\n")
-    done = subprocess.run(
-        [image.start, image.root / "server.properties", "--override", "c=3"], capture_output=True, text=True, timeout=60,
-        check=True, env=image.environment(SWITCHOVER_EDITS=str(image.root / "edits"), EXTRA_ARGS="-name mine"))
-    begins, mode = ["-name", "mine", "kafka.Kafka"], directives[5]
-    changed = {"A": [str(image.root / "server.properties"), "--override", "c=3", "--override", "switchover.A.1=1", "a=1"],
+    image.mount()
+    lines = started(image, directives, [str(image.start), "server.properties", "--override", "c=3"], EXTRA_ARGS="-name mine")
+    begins, mode = ["no heap", "-name", "mine", "kafka.Kafka"], directives[5]
+    changed = {"A": ["server.properties", "--override", "c=3", "--override", "switchover.A.1=1", "a=1"],
                "B": [str(image.run / "server.properties"), "--override", "switchover.B.1=1", "a=1",
                      "# set by Switchover for mode B"]}[mode]
-    lines = done.stdout.splitlines()
     assert lines[:len(begins) + len(changed)] == [*begins, *changed]
     assert sorted(lines[len(begins) + len(changed):]) == {"A": [], "B": ["b=2", "c=3"]}[mode]
+
+
+SED = r"""sed -r -i 's/(export KAFKA_HEAP_OPTS)="(.*)"/\1="-Xmx3g"/g' bin/kafka-server-start.sh"""
+
+
+@pytest.mark.parametrize(("edit", "heap"), [
+    (f"{SED}; exec bin/kafka-server-start.sh", "-Xmx3g"),
+    ("chmod +x bin/kafka-server-start.sh; exec bin/kafka-server-start.sh", "-Xmx1G -Xms1G"),
+    ("cp bin/kafka-server-start.sh bin/mine.sh; exec bin/mine.sh", "-Xmx1G -Xms1G"),
+    ("PATH=$PWD/bin:$PATH exec kafka-server-start.sh", "-Xmx1G -Xms1G"),
+    ("exec sh bin/kafka-server-start.sh", "-Xmx1G -Xms1G"),
+], ids=["sed -i", "chmod", "cp", "by the path", "by another shell"])
+@pytest.mark.parametrize("controller", [False, True], ids=["broker", "controller"])
+def test_an_entry_script_may_do_to_it_what_it_does_to_its_own(image: Image, edit: str, heap: str, controller: bool) -> None:
+    """And what it edits counts, but for a controller's heap, which is the spec's."""
+    image.write(image.start, APACHE.replace("base_dir", HEAP + "base_dir", 1))
+    image.write(image.start.with_name("kafka-run-class.sh"), BESIDE)
+    assert image.keep().returncode == 0
+    image.mount()
+    image.write(image.root / "entrypoint", f"#!/bin/bash\nset -e\n{edit} server.properties\n")
+    lines = started(image, "mode B\nset b=2\n", [str(image.root / "entrypoint")],
+                    **({"SWITCHOVER_HEAP_OPTS": "-Xmx512m"} if controller else {}))
+    assert lines[0] == ("-Xmx512m" if controller else heap)
+    assert lines[-3:] == ["a=1", "# set by Switchover for mode B", "b=2"]
 
 
 # --- no broker in a controller's pod ------------------------------------------------------------------------------------

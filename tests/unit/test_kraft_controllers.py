@@ -179,7 +179,7 @@ def test_each_controller_passes_the_door_with_its_own_edits():
     assert mount.is_mounted(spec, names.node_files("kafka-controller"))
     assert not mount.is_mounted(spec, names.node_files("kafka"))
     assert spec["containers"][0]["env"][0]["name"] == mount.POD_NAME
-    assert {"name": mount.VOLUME, "mountPath": SCRIPT, "subPath": mount.SCRIPT_KEY, "readOnly": True} in (
+    assert {"name": mount.RUN_VOLUME, "mountPath": "/opt/kafka/bin", "subPath": mount.COPY} in (
         spec["containers"][0]["volumeMounts"])
 
 
@@ -207,7 +207,7 @@ def test_what_the_template_says_is_taken():
     source["metadata"]["annotations"] = {"note": "brokers", "other": "stays"}
     spec = pod(own, source)["spec"]
     assert spec["containers"][0]["image"] == spec["initContainers"][0]["image"] == "kafka:own"
-    assert values(spec["containers"][0]["env"])["KAFKA_HEAP_OPTS"] == "-Xmx1g"
+    assert values(spec["containers"][0]["env"])["SWITCHOVER_HEAP_OPTS"] == "-Xmx1g"
     assert spec["containers"][0]["resources"] == {"requests": {"cpu": "100m"}, "limits": {"memory": "1Gi"}}
     assert spec["nodeSelector"] == {"disk": "ssd"}
     assert [toleration["key"] for toleration in spec["tolerations"]] == ["kafka"]
@@ -258,8 +258,9 @@ def test_variables_stay_as_they_are_and_in_their_order():
     {"name": "KAFKA_HEAP_OPTS", "value": "-Xmx32g"},
     {"name": "KAFKA_HEAP_OPTS", "valueFrom": {"configMapKeyRef": {"name": "jvm", "key": "heap"}}}])
 def test_the_heap_is_the_controllers_own(theirs):
-    heap = [item for item in copied(env=[theirs])["containers"][0]["env"] if item["name"] == "KAFKA_HEAP_OPTS"]
-    assert heap == [{"name": "KAFKA_HEAP_OPTS", "value": "-Xms256m -Xmx512m"}]
+    """The door sets it. An entry script that sees a heap may edit the start script for it."""
+    heap = [item for item in copied(env=[theirs])["containers"][0]["env"] if "HEAP" in item["name"]]
+    assert heap == [{"name": "SWITCHOVER_HEAP_OPTS", "value": "-Xms256m -Xmx512m"}]
 
 
 def test_its_resources_are_the_controllers_own():
@@ -348,10 +349,10 @@ def test_the_container_that_runs_kafka_cannot_be_omitted():
 
 
 def test_a_start_script_of_the_users_is_what_is_kept():
-    """Mounted over the image's own, it gives way to the door in the container alone."""
+    """Mounted over the image's own, it gives way to its copy in the container alone."""
     theirs = {"name": "scripts", "mountPath": SCRIPT, "subPath": "start.sh"}
     spec = copied(volumeMounts=[theirs, {"name": "data", "mountPath": "/var/lib/kafka"}])
-    assert [each["name"] for each in spec["containers"][0]["volumeMounts"] if each["mountPath"] == SCRIPT] == [mount.VOLUME]
+    assert SCRIPT not in {each["mountPath"] for each in spec["containers"][0]["volumeMounts"]}
     assert theirs in spec["initContainers"][0]["volumeMounts"]
 
 

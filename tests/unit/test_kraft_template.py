@@ -197,14 +197,17 @@ def test_the_change_fails_on_a_template_that_somebody_changed_since_it_was_read(
         jsonpatch.apply_patch(manifest, [dict(operation) for operation in operations])
 
 
-@pytest.mark.parametrize(("manifest_of", "own", "script"), [
-    (stateful_set, OWN, APACHE), (bitnami, OWN, BITNAMI),
-    (stateful_set, BrokerSet.model_validate({"name": "kafka", "start": {"preset": "Confluent"}}), CONFLUENT),
-    (bare, BrokerSet.model_validate({"name": "kafka", "start": {"script": "/kafka/start.sh"}}), "/kafka/start.sh")])
-def test_the_door_stands_over_the_start_script_with_the_pods_edits_beside_it(manifest_of, own, script):
+@pytest.mark.parametrize(("manifest_of", "own", "place", "copy"), [
+    (stateful_set, OWN, "/opt/kafka/bin", "start"), (bitnami, OWN, "/opt/bitnami/kafka/bin", "start"),
+    (stateful_set, BrokerSet.model_validate({"name": "kafka", "start": {"preset": "Confluent"}}),
+     CONFLUENT, "start/kafka-server-start"),
+    (bare, BrokerSet.model_validate({"name": "kafka", "start": {"script": "/kafka/start.sh"}}),
+     "/kafka/start.sh", "start/start.sh")])
+def test_a_copy_of_the_start_script_lies_in_its_place_with_the_door_and_the_pods_edits(manifest_of, own, place, copy):
     manifest = patched(manifest_of(), own)
     assert [each for each in broker_of(manifest)["volumeMounts"] if each["name"] in OURS] == [
-        {"name": mount.VOLUME, "mountPath": script, "subPath": mount.SCRIPT_KEY, "readOnly": True},
+        {"name": mount.RUN_VOLUME, "mountPath": place, "subPath": copy},
+        {"name": mount.VOLUME, "mountPath": mount.SCRIPT, "subPath": mount.SCRIPT_KEY, "readOnly": True},
         {"name": mount.VOLUME, "mountPath": mount.EDITS, "subPathExpr": f"$({mount.POD_NAME})", "readOnly": True},
         {"name": mount.RUN_VOLUME, "mountPath": "/run/switchover"}]
     assert pod_of(manifest)["volumes"][-2:] == [
@@ -293,9 +296,10 @@ def test_ours_are_there_once():
 @each_template
 def test_the_start_script_is_kept_in_the_brokers_own_image(manifest_of):
     broker, keeper = broker_of(manifest_of()), keeper_of(patched(manifest_of()))
-    script, *known = keeper["command"][4:]
+    script, place, *known = keeper["command"][4:]
     assert keeper["command"][:4] == ["bash", "-c", KEEP, mount.KEEPER]
     assert {script, *known} == set(SCRIPTS)
+    assert place in {each["mountPath"] for each in broker_of(patched(manifest_of()))["volumeMounts"]}
     assert keeper["volumeMounts"][-1] == {"name": mount.RUN_VOLUME, "mountPath": mount.RUN}
     for field in ("image", "imagePullPolicy", "securityContext", "resources"):
         assert keeper.get(field) == broker.get(field)
@@ -318,7 +322,7 @@ def own_script(**fields: Any) -> dict[str, Any]:
 def test_a_start_script_of_the_users_gives_way_and_is_what_is_kept():
     theirs = {"name": "scripts", "mountPath": APACHE, "subPath": "start.sh"}
     after = patched(own_script())
-    assert [each["name"] for each in broker_of(after)["volumeMounts"] if each["mountPath"] == APACHE] == [mount.VOLUME]
+    assert APACHE not in {each["mountPath"] for each in broker_of(after)["volumeMounts"]}
     assert keeper_of(after)["volumeMounts"][:-1] == [theirs]
     assert "scripts" in {volume["name"] for volume in pod_of(after)["volumes"]}
 
@@ -333,6 +337,8 @@ def test_a_directory_of_the_users_scripts_stays_below_the_door():
     after = patched(own_directory())
     theirs = {"name": "bin", "mountPath": "/opt/kafka/bin/"}
     assert theirs in broker_of(after)["volumeMounts"]
+    assert {"name": mount.RUN_VOLUME, "mountPath": APACHE, "subPath": "start/kafka-server-start.sh"} in (
+        broker_of(after)["volumeMounts"])
     assert keeper_of(after)["volumeMounts"][:-1] == [theirs]
 
 
@@ -352,7 +358,8 @@ def back(part: str) -> dict[str, Any]:
     """A template that was ours, of which somebody has changed a part."""
     manifest = patched(stateful_set())
     pod, broker = pod_of(manifest), broker_of(manifest)
-    script = next(each for each in broker["volumeMounts"] if each["mountPath"] == APACHE)
+    script = next(each for each in broker["volumeMounts"] if each["mountPath"] == mount.SCRIPT)
+    copy = next(each for each in broker["volumeMounts"] if each.get("subPath") == mount.COPY)
     edits = next(each for each in broker["volumeMounts"] if each["mountPath"] == mount.EDITS)
     match part:
         case "the strategy":
@@ -367,6 +374,8 @@ def back(part: str) -> dict[str, Any]:
             next(each for each in pod["volumes"] if each["name"] == mount.VOLUME).pop("secret")
         case "the door":
             broker["volumeMounts"].remove(script)
+        case "the copy of the start script":
+            broker["volumeMounts"].remove(copy)
         case "the door's volume: the hybrid of a client-side apply":
             script["name"] = "config"
         case "the door's key":
@@ -392,6 +401,7 @@ def back(part: str) -> dict[str, Any]:
 @pytest.mark.parametrize(("part", "told"), [
     ("the strategy", "strategy"), ("the volume", "volumes"), ("all volumes", "volumes"), ("the volume's Secret", "volumes"),
     ("the volume's kind", "volumes"), ("the door", "mounts"), ("the door's key", "mounts"), ("the edits", "mounts"),
+    ("the copy of the start script", "mounts"),
     ("the door's volume: the hybrid of a client-side apply", "mounts"), ("the edits' expression", "mounts"),
     ("the edits' variable", "mounts"), ("all mounts", "mounts"), ("the init container", "mounts"),
     ("all init containers", "mounts"), ("the container", "mounts")])
@@ -399,6 +409,17 @@ def test_a_template_of_which_one_part_was_changed_back_is_not_ours(part, told):
     found = workload(back(part))
     assert changed_back(found, OWN) == (told,)
     assert not is_ours(found, OWN)
+
+
+def test_a_template_of_the_release_before_is_ours():
+    """The door itself lies over the start script there."""
+    manifest = patched(stateful_set())
+    broker = broker_of(manifest)
+    broker["volumeMounts"] = [each for each in broker["volumeMounts"] if each.get("subPath") != mount.COPY]
+    next(each for each in broker["volumeMounts"] if each["mountPath"] == mount.SCRIPT)["mountPath"] = APACHE
+    assert is_ours(workload(manifest), OWN)
+    assert patch(workload(manifest), OWN)[1:] == ({
+        "op": "replace", "path": "/spec/updateStrategy", "value": {"type": "OnDelete"}},)
 
 
 def test_a_template_that_is_the_users_own_is_changed_back_in_every_part():

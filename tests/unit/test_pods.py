@@ -7,6 +7,7 @@ import pytest
 
 from switchover.kubernetes.client.pods import read_job, read_pod
 from switchover.kubernetes.jobs import JobRun, JobState
+from switchover.kubernetes.names import TOKEN
 from switchover.kubernetes.selectors import selects
 from switchover.kubernetes.workloads import Reached, Stage
 
@@ -138,6 +139,14 @@ def test_volumes_are_told_by_claim_and_uid() -> None:
     assert read_pod(found, None, {"data-a": "1", "data-b": "2", "else": "3"}).volumes == ("data-a/1", "data-b/2")
     assert read_pod(found, None, {}).volumes == ()
     assert read_pod(found, None, {}).cordoned is None
+
+
+def test_it_is_told_which_containers_have_a_token() -> None:
+    mounted = {"volumeMounts": [{"name": "kube-api-access-x", "mountPath": TOKEN, "readOnly": True}]}
+    found = pod() | {"spec": {"initContainers": [{"name": "init", **mounted}, {"name": "chown"}],
+                              "containers": [{"name": "kafka", **mounted}]}}
+    assert read_pod(found, frozenset(), {}).with_token == {"init", "kafka"}
+    assert read_pod(pod(), frozenset(), {}).with_token == frozenset()
 
 
 def test_a_pods_addresses_have_one_spelling_and_its_order() -> None:

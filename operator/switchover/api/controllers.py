@@ -134,9 +134,11 @@ class ControllerTemplate(Model):
             " -XX:InitialRAMPercentage, MinRAMPercentage, MaxRAMPercentage with a number",
         ),
     ] = "-Xms256m -Xmx512m"
-    """The JVM's heap, given as KAFKA_HEAP_OPTS."""
+    """The JVM's heap."""
     automount_service_account_token: bool = False
-    """Whether the pods get a token of the brokers' ServiceAccount, which Kafka does not need."""
+    """Whether the container that runs Kafka gets a token of the brokers' ServiceAccount, too. Copied init containers and
+    sidecars have one where they have it in the brokers' pods; Kafka needs one only where a ConfigProvider asks the API
+    server."""
     resources: ResourceRequirements = ResourceRequirements()
     """Compute resources of the container that runs Kafka. Absent: it asks for 100m and 1Gi, and may use 2Gi."""
     omit: Annotated[tuple[ContainerName, ...], Field(max_length=32), Unique()] = ()

@@ -80,7 +80,8 @@ def claim_and_provision(picture: Picture) -> tuple[Effect, ...]:
             isinstance(brokers, Known) and isinstance(told, Known)):
         return ()
     return tuple(Apply(manifest) for manifest in manifests.manifests(
-        picture.name, picture.spec, own, original, workload.claim_templates, brokers.value, told.value))
+        picture.name, picture.spec, own, original, workload.claim_templates, brokers.value, told.value,
+        frozenset().union(*(pod.with_token for pod in workload.pods.values()))))
 
 
 def take_templates_over(picture: Picture) -> tuple[Effect, ...]:

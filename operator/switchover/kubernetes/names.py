@@ -11,3 +11,5 @@ NODE_FILES = "switchover-node-files"
 def labels(migration: str) -> dict[str, str]:
     """Our own labels: none that a user's Service or workload could select, none that a GitOps tool tracks."""
     return {"app.kubernetes.io/managed-by": MANAGER, MIGRATION_LABEL: migration}
+TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount"
+"""Where a container finds a token of its pod's ServiceAccount."""

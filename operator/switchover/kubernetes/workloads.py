@@ -67,7 +67,8 @@ class Pod:
     are its claims, each as "name/uid": a claim that was made anew has another uid, and nothing of the data. `ips` are its
     addresses, the first one first; on its node's network (`hostNetwork`) they are the node's, and of their ports only
     `host_ports` are reserved for it. None: all ports of its addresses are its own. `unreached` are the brokers' addresses
-    that a controller's pod did not reach when it started; None where it has not reported.
+    that a controller's pod did not reach when it started; None where it has not reported. `with_token` are its containers
+    that have a token of its ServiceAccount.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Pod:
     host_ports: frozenset[int] | None = None
     reached: Reached = RUNS
     unreached: tuple[str, ...] | None = None
+    with_token: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

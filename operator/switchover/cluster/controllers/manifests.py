@@ -6,7 +6,7 @@ readiness, volumes that outlive the StatefulSet, no owner: deleting the migratio
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from copy import deepcopy
 from typing import Any
 
@@ -18,12 +18,14 @@ from switchover.cluster.door.brokers import Brokers, upgraded
 from switchover.cluster.door.layout import SKIPS, Layout, layout_of
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.cluster.template import mount_below
+from switchover.kubernetes.names import TOKEN
 from switchover.outside.addresses import Address
 
 METADATA = "kraft-controller"
 """The directory of the metadata log, beside the brokers' log directories on a volume of the controllers' own."""
 FALLBACK = "/var/lib/kafka-controller"
 """Where that volume is mounted when the brokers' data lies on none."""
+TOKEN_VOLUME = "switchover-token"
 GRACE_SECONDS = 60
 """A leader that stops last has no quorum left to hand over to and takes about 5 s (docs/facts/kraft.md#rollback)."""
 
@@ -36,6 +38,8 @@ NEVER = 2**31 - 1
 """How often a controller may be found not to listen before Kubernetes ends it: it may wait for long to be let in."""
 RESOURCES = {"requests": {"cpu": "100m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}
 """For the heap that is the default; a namespace's own default may be too little for any."""
+HEAP = "KAFKA_HEAP_OPTS"
+"""A broker's is too much for a controller."""
 NOT_COPIED = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
 """Of the container that runs Kafka: they ask for what a broker has."""
 PLACED = ("affinity", "topologySpreadConstraints", "hostname", "subdomain", "nodeName", "hostNetwork", "readinessGates")
@@ -72,16 +76,18 @@ def _kafka(template: Mapping[str, Any], brokers: Brokers) -> Mapping[str, Any]:
 
 
 def manifests(migration: str, spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
-              claims: Sequence[str], brokers: Brokers, told: Sequence[str] = ()) -> tuple[dict[str, Any], ...]:
+              claims: Sequence[str], brokers: Brokers, told: Sequence[str] = (),
+              with_token: Set[str] = frozenset()) -> tuple[dict[str, Any], ...]:
     """Service, disruption budget and StatefulSet of the controllers.
 
     `original` is the template of the brokers' StatefulSet `set_` before it was changed, `claims` are the names of its volume
-    claim templates, `told` where brokers listen for controllers, as `host:port`.
+    claim templates, `told` where brokers listen for controllers, as `host:port`, `with_token` the containers of the brokers'
+    pods that have a token of their ServiceAccount.
     """
     name = spec.controllers.name
     selector = {names.CONTROLLERS_LABEL: name}
     labels = names.controller_labels(name, migration)
-    volume, pod = _pod(spec, set_, original, claims, brokers, labels, told)
+    volume, pod = _pod(spec, set_, original, claims, brokers, labels, told, with_token)
     return (
         {
             "apiVersion": "v1",
@@ -128,7 +134,7 @@ def _claim(spec: KafkaMigrationSpec, name: str, labels: Mapping[str, str]) -> di
 
 
 def _pod(spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any], claims: Sequence[str], brokers: Brokers,
-         labels: Mapping[str, str], told: Sequence[str]) -> tuple[str, dict[str, Any]]:
+         labels: Mapping[str, str], told: Sequence[str], with_token: Set[str]) -> tuple[str, dict[str, Any]]:
     """The name of the volume with the metadata log, and the pod.
 
     The brokers' other claims become empty directories: their paths exist, and nothing of a broker is on them.
@@ -163,8 +169,29 @@ def _pod(spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
         "automountServiceAccountToken": template.automount_service_account_token,
         **_placement(spec, (original["template"]["spec"].get("affinity") or {}).get("nodeAffinity")),
     }
+    _give_tokens(pod, with_token - {brokers.container})
     annotations = {**((source.get("metadata") or {}).get("annotations") or {}), **template.annotations}
     return volume, {"metadata": {"labels": {**template.labels, **labels}, "annotations": annotations}, "spec": pod}
+
+
+def _give_tokens(pod: dict[str, Any], containers: Set[str]) -> None:
+    """What is copied may ask the API server as it does in the brokers' pods; Kafka may not, but where the whole pod may.
+
+    Kubernetes puts a token into all containers or into none: this is the volume that it would make.
+    """
+    if pod["automountServiceAccountToken"]:
+        return
+    asking = [each for each in (*pod["initContainers"], *pod["containers"]) if each["name"] in containers and not any(
+        mount["mountPath"] == TOKEN for mount in each.get("volumeMounts") or ())]
+    for each in asking:
+        each["volumeMounts"] = [*(each.get("volumeMounts") or ()),
+                                {"name": TOKEN_VOLUME, "mountPath": TOKEN, "readOnly": True}]
+    if asking:
+        pod["volumes"] = [*pod["volumes"], {"name": TOKEN_VOLUME, "projected": {"sources": [
+            {"serviceAccountToken": {"path": "token", "expirationSeconds": 3607}},
+            {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+            {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {
+                "apiVersion": "v1", "fieldPath": "metadata.namespace"}}]}}]}}]
 
 
 def _controller(spec: KafkaMigrationSpec, broker: Mapping[str, Any], layout: Layout, brokers: Brokers) -> dict[str, Any]:
@@ -174,9 +201,8 @@ def _controller(spec: KafkaMigrationSpec, broker: Mapping[str, Any], layout: Lay
     return {
         **{key: value for key, value in broker.items() if key not in NOT_COPIED},
         "image": template.image or broker["image"],
-        "env": mount.environment(layout, broker.get("env") or (), {
-            "KAFKA_HEAP_OPTS": template.heap_options,
-            "SWITCHOVER_HEAP_OPTS": template.heap_options,      # the door's word against a command that sets its own
+        "env": mount.environment(layout, [each for each in broker.get("env") or () if each["name"] != HEAP], {
+            "SWITCHOVER_HEAP_OPTS": template.heap_options,      # the door sets it: some entry scripts edit by the other
             "LOG_DIR": f"{mount.RUN}/logs",         # of Kafka's own scripts: on the metadata's volume they would fill it
             "EXTRA_ARGS": "-name kafkaServer",      # theirs, without a log of the garbage collector in files
             **({SKIPS: "true"} if brokers.waits else {}),       # they start without ZooKeeper, too, once it is gone

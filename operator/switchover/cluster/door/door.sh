@@ -1,8 +1,9 @@
 #!/bin/bash
-# Stands over an image's own kafka-server-start(.sh) and changes what Kafka is started with. Whatever the image did before
-# it (init containers, templates, its entrypoint), $1 is the file that Kafka would get, and its arguments follow.
+# Changes what Kafka is started with. The image's own kafka-server-start(.sh) has a line in front (keep.sh) that calls this with
+# its own name and arguments; it is called again when they are changed. Whatever the image did before (init containers,
+# templates, its entrypoint), FILE is the one that Kafka would get.
 #
-#   kafka-server-start.sh [-daemon] server.properties [--override KEY=VALUE]...
+#   door.sh --start SCRIPT [-daemon] FILE [--override KEY=VALUE]...
 #
 # $SWITCHOVER_EDITS, a file, has what this pod's mode changes, one directive a line:
 #
@@ -22,13 +23,17 @@
 #
 # The file and its overrides become one file, which is read and written as java.util.Properties does it; lines that no
 # directive touches stay as they are. Bash 4.2 and its builtins do it: an image with Kafka's own scripts has as much.
-[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@" # called as sh SCRIPT, which Kafka's own would be content with
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" "$@" # in a pod of the release before, called as sh SCRIPT
 set -u
-door=$0
+run=${SWITCHOVER_RUN:-/run/switchover}
+door=$0 original=$run/original # in a pod of the release before this lies over the script, and the script in $original
+if [[ ${1-} == --start ]]; then
+  door=$2 original=''
+  shift 2
+fi
 [[ $door == */* ]] || door=./$door
 edits=${SWITCHOVER_EDITS:-/etc/switchover/edits}
-run=${SWITCHOVER_RUN:-/run/switchover}
-original=$run/original
+[[ -z ${SWITCHOVER_HEAP_OPTS-} ]] || export KAFKA_HEAP_OPTS=$SWITCHOVER_HEAP_OPTS # for Kafka's tools as well
 
 say() { printf 'switchover: %s\n' "$*" >&2; }
 
@@ -39,8 +44,8 @@ refuse() { # Kafka is not started; the kubelet hands the words to whoever asks f
 }
 
 start() { # the image's own script with these arguments, under its own name
+  [[ -n $original ]] || SWITCHOVER_PASSED=1 exec "$door" "$@"
   [[ -r $original ]] || refuse "$original is missing: the init container has not kept the image's own start script"
-  [[ -z ${SWITCHOVER_HEAP_OPTS-} ]] || export KAFKA_HEAP_OPTS=$SWITCHOVER_HEAP_OPTS
   exec "${BASH:-bash}" -c ". '$original'" "$door" "$@"
 }
 

@@ -1,12 +1,16 @@
-# What the init container runs, with bash: it keeps the image's own start script, for the door to go on by.
+# What the init container runs, with bash: it copies the image's own start script, with a line in front that leads through the
+# door, to where it is mounted in the script's place.
 #
-#   keep.sh START KNOWN...
+#   keep.sh START PLACE KNOWN...
 #
-# START is where the door stands in Kafka's own container; KNOWN are other places where images have theirs.
+# START is the script; PLACE is over what the copy will lie: the script itself, or its directory, which is copied as a whole.
+# Then an entry script can do to it what it does to its own: `sed -i`, chmod, cp. KNOWN are other places where images have
+# theirs.
 set -u
-start=$1
-shift
+start=$1 place=$2
+shift 2
 run=${SWITCHOVER_RUN:-/run/switchover}
+copy=$run/start
 
 refuse() { # Kafka is not started; the kubelet hands the words to whoever asks for the pod
   printf 'switchover: %s\n' "$*" >&2
@@ -24,8 +28,28 @@ text=$(<"$start") || refuse "$start cannot be read"
 [[ $text == *kafka-run-class* || $text == *kafka.Kafka* ]] ||
   refuse "$start does not start Kafka: it names neither kafka-run-class nor kafka.Kafka." \
     "Roll back, set spec.brokers[].start, and try again"
+first='#!/bin/bash'
+if [[ $text == '#!'* ]]; then
+  first=${text%%$'\n'*}
+  [[ $first == *sh || $first == *'sh '* ]] || refuse "$start is no script of a shell, but of ${first#'#!'}"
+  text=${text#"$first"}
+  text=${text#$'\n'}
+fi
 
-# Sourced from another place it goes on by its own name: where it looks for itself, that is $0 then.
-for itself in '${BASH_SOURCE[0]' '${BASH_SOURCE'; do text=${text//"$itself"/'${0'}; done
-for end in '"' ')' ' ' ';' $'\n'; do text=${text//"\$BASH_SOURCE$end"/"\$0$end"}; done
-printf '%s\n' "$text" >"$run/original" || refuse "$run/original cannot be written"
+rm -rf "$copy"
+mkdir "$copy" || refuse "$copy cannot be written"
+if [[ $place != "$start" ]]; then
+  cp -a "$place/." "$copy" 2>/dev/null # what cannot be read is missed below, if it can be run
+  for each in "$place"/*; do
+    [[ ! -x $each || -d $each || -x $copy/${each##*/} ]] || refuse "$each cannot be copied to $copy"
+  done
+fi
+script=$copy/${start##*/}
+rm -f "$script" # it may be a link
+# shellcheck disable=SC2016 # the line expands where it runs
+{
+  printf '%s\n' "$first"
+  printf 'if [ "${SWITCHOVER_PASSED-}" ]; then unset SWITCHOVER_PASSED; else exec "${BASH:-bash}" "${SWITCHOVER_DOOR:-%s}" --start "$0" "$@"; fi\n' \
+    /etc/switchover/door.sh
+  printf '%s\n' "$text"
+} >"$script" && chmod 755 "$script" || refuse "$script cannot be written"

@@ -1,7 +1,8 @@
-"""How the door gets into a pod: over the image's own start script, with the pod's edits beside it.
+"""How the door gets into a pod: a copy of the image's own start script, which leads through it, lies in that one's place.
 
-One Secret holds the script and the edits of every pod, under its name; no password of the user's is in it. An init container
-keeps the original script, which the door goes on by.
+One Secret holds the door and the edits of every pod, under its name; no password of the user's is in it. An init container
+makes the copy, in a directory that the pod may write: entry scripts of images edit their start script (`sed -i`), which a
+mounted file would not bear.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +16,11 @@ from switchover.kubernetes.names import NODE_FILES
 VOLUME, RUN_VOLUME = NODE_FILES, "switchover-run"
 SCRIPT_KEY = "door.sh"
 """The script's key in the Secret; every other key is the name of a pod, with its edits."""
-EDITS = "/etc/switchover/edits"
-RUN = "/run/switchover"
+EDITS, SCRIPT = "/etc/switchover/edits", "/etc/switchover/door.sh"
+RUN, COPY = "/run/switchover", "start"
+SYSTEM = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
+"""Directories with much else than Kafka's own scripts. Of these, of any that is not called bin, and of a user's own, the
+script alone is copied: no entry script can put another in its place there."""
 POD_NAME = "SWITCHOVER_POD_NAME"
 KEEPER, GUARDIAN = "switchover-original", "switchover-guard"
 EXECUTABLE = 0o555
@@ -48,11 +52,21 @@ def of_the_user(container: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [each for each in container.get("volumeMounts") or () if each["name"] not in (VOLUME, RUN_VOLUME)]
 
 
+def _place_of(script: str, container: Mapping[str, Any]) -> str:
+    """Over what a start script's copy lies: a directory of Kafka's own scripts that is the image's, or the script."""
+    directory, _, _ = script.rpartition("/")
+    theirs = {mount["mountPath"].rstrip("/") for mount in of_the_user(container)}
+    return directory if directory.endswith("/bin") and directory not in SYSTEM | theirs else script
+
+
 def mounts(script: str, container: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """A container's mounts with the door over `script`."""
+    """A container's mounts with the copy of `script` in its place, and the door and edits to which it leads."""
+    place = _place_of(script, container)
+    copy = COPY if place != script else f"{COPY}/{script.rpartition('/')[2]}"
     return [
         *(mount for mount in of_the_user(container) if mount["mountPath"] != script),
-        {"name": VOLUME, "mountPath": script, "subPath": SCRIPT_KEY, "readOnly": True},
+        {"name": RUN_VOLUME, "mountPath": place, "subPath": copy},
+        {"name": VOLUME, "mountPath": SCRIPT, "subPath": SCRIPT_KEY, "readOnly": True},
         {"name": VOLUME, "mountPath": EDITS, "subPathExpr": f"$({POD_NAME})", "readOnly": True},
         {"name": RUN_VOLUME, "mountPath": RUN},
     ]
@@ -68,9 +82,9 @@ def environment(layout: Layout, others: Sequence[Mapping[str, Any]],
 
 
 def init_container(script: str, container: Mapping[str, Any]) -> dict[str, Any]:
-    """What keeps the start script that `container` would run: its image's or, where the user mounts one there, theirs."""
+    """What copies the start script that `container` would run: its image's or, where the user mounts one there, theirs."""
     known = [each for each in SCRIPTS if each != script]
-    return beside(container, KEEPER, ["bash", "-c", KEEP, KEEPER, script, *known], [
+    return beside(container, KEEPER, ["bash", "-c", KEEP, KEEPER, script, _place_of(script, container), *known], [
         *_below(container, script), {"name": RUN_VOLUME, "mountPath": RUN}])
 
 
@@ -100,10 +114,13 @@ def beside(container: Mapping[str, Any], name: str, command: Sequence[str],
 
 
 def passes(container: Mapping[str, Any]) -> bool:
-    """Whether a container has its edits and the door over its start script."""
+    """Whether a container has its edits and the door; in a pod of the release before that lies over its start script."""
     own = {mount["mountPath"]: mount for mount in container.get("volumeMounts") or () if mount["name"] == VOLUME}
-    return POD_NAME in own.get(EDITS, {}).get("subPathExpr", "") and any(
-        mount.get("subPath") == SCRIPT_KEY for mount in own.values())
+    doors = {path for path, mount in own.items() if mount.get("subPath") == SCRIPT_KEY}
+    is_led_there = doors != {SCRIPT} or any(
+        mount["name"] == RUN_VOLUME and mount.get("subPath", "").startswith(COPY)
+        for mount in container.get("volumeMounts") or ())
+    return POD_NAME in own.get(EDITS, {}).get("subPathExpr", "") and bool(doors) and is_led_there
 
 
 def is_mounted(pod: Mapping[str, Any], secret: str) -> bool:

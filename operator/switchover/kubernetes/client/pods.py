@@ -8,6 +8,7 @@ from typing import Any
 from switchover.kubernetes import reports
 from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.kubernetes.members import COST, MemberPod
+from switchover.kubernetes.names import TOKEN
 from switchover.kubernetes.workloads import Pod, Reached, Stage
 from switchover.outside.addresses import canonical
 
@@ -48,6 +49,9 @@ def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None, claims: Ma
         host_ports=_host_ports(pod["spec"]),
         reached=_reached(pod["spec"], status),
         unreached=reports.unreached(_report(status, reports.REACH)),
+        with_token=frozenset(
+            container["name"] for kind in ("initContainers", "containers") for container in pod["spec"].get(kind) or ()
+            if any(mount["mountPath"] == TOKEN for mount in container.get("volumeMounts") or ())),
     )
 
 
