@@ -62,6 +62,28 @@ def test_one_that_does_not_come_to_its_end_is_told_and_made_anew_when_its_job_is
     assert not whole or world.end_state() == reference()[0]
 
 
+def test_one_that_could_not_run_is_made_again_once_what_it_is_made_of_has_changed(world: MigrationWorld) -> None:
+    """Its words are of a Job that would be another now."""
+    world.kubelet.rehearsed = lambda _: "the image has no kafka-run-class beside the brokers' start script"
+    assert world.live(lambda: waits_for(world, "RehearsalFailed"))
+    world.kubelet.rehearsed = as_message
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(
+        rehearsal={"enabled": True, "resources": {"limits": {"memory": "3Gi"}}}))
+    assert world.live(lambda: world.step == "ProvisionControllers")
+    assert created(world) == 2
+
+
+def test_a_rollback_takes_it_away(world: MigrationWorld) -> None:
+    world.kubelet.rehearsed = lambda _: "the image has no kafka-run-class beside the brokers' start script"
+    assert world.live(lambda: waits_for(world, "RehearsalFailed"))
+    assert world.roll_back()
+    assert JOB not in world.api.objects
+    world.kubelet.rehearsed = as_message
+    world.want("Running")
+    assert world.live(lambda: world.step == "ProvisionControllers")
+    assert created(world) == 2
+
+
 def test_it_goes_with_its_migration(world: MigrationWorld) -> None:
     assert world.live(lambda: world.step == "ProvisionControllers")
     assert {JOB, PART} <= world.api.objects.keys()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from switchover.cluster.door import mount
 from switchover.cluster.facts import CaughtUp, Written
 from switchover.cluster.picture import Picture
+from switchover.cluster.rehearsal.replica_job import MADE_OF, made_of
 from switchover.coordination.mode import Mode
 from switchover.kafka.node import NOT_LISTENING, Replica
 from switchover.kubernetes.reports import DiskReport
@@ -339,7 +340,8 @@ def without_listener_credentials(picture: Picture) -> Picture:
 
 def rehearsed(picture: Picture, **changes: object) -> Picture:
     """The rehearsal's Job, changed."""
-    return with_fact(picture, "rehearsal", Known(replace(REHEARSED, **changes), NOW))
+    annotations = {MADE_OF: made_of(picture) or ""}
+    return with_fact(picture, "rehearsal", Known(replace(REHEARSED, annotations=annotations, **changes), NOW))
 
 
 def backups(given: object) -> Callable[[Picture], Picture]:

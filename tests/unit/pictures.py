@@ -30,7 +30,7 @@ from switchover.cluster.facts import Examination, Export, Facts, KubernetesState
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.cluster.rehearsal.report import Report, as_message
-from switchover.engine.effects import Apply, Delete, DeletePod, Effect, Evict, Patch, WriteNodeFiles
+from switchover.engine.effects import Apply, Create, Delete, DeletePod, Effect, Evict, Patch, WriteNodeFiles
 from switchover.engine.position import NodeRecord, Position
 from switchover.kafka.node import (
     NOT_LISTENING,
@@ -206,6 +206,7 @@ class Cluster:
     behind: Mapping[tuple[str, int], int] = field(default_factory=dict)
     """Partitions whose states are behind in ZooKeeper, and their epochs."""
     claims: tuple[str, ...] = ()
+    rehearsal: JobRun | None = REHEARSED
     driver_stuck: bool = False
     """Whether no controller claims the cluster although every broker is registered, until one restarts."""
     connections: int | None = 0
@@ -249,7 +250,7 @@ class Cluster:
                 for name, node in self.brokers.items()},
             markers={BROKERS[name]: self._known(node.marker) for name, node in self.brokers.items()},
             examination=self._examination(),
-            rehearsal=self._known(REHEARSED),
+            rehearsal=self._known(self.rehearsal),
             exported=self._known(EXPORT),
             zookeeper_groups=self._known({}),
             group_migrations=self._known({}),
@@ -369,6 +370,8 @@ class Cluster:
         match effect:
             case Apply(manifest):
                 self._apply(manifest)
+            case Create({"kind": "Job"}):
+                self.rehearsal = REHEARSED
             case WriteNodeFiles(secret, files, _):
                 self.files[secret] = dict(files)
             case Patch("apps/v1", "StatefulSet", "kafka", operations, _):
@@ -423,6 +426,8 @@ class Cluster:
                 del self.files[name]
             case "ControllerRevision":
                 self.original = None
+            case "Job":
+                self.rehearsal = None
 
     def _replace(self, pod: str, uid: str) -> None:
         nodes = self.brokers if pod in self.brokers else self.controllers

@@ -311,9 +311,13 @@ INIT = [
 ]
 
 
+LAST_WORDS = {"terminationMessagePolicy": "FallbackToLogsOnError"}
+"""Of every container: why it ended is in the pod's status, and so in what the migration waits for."""
+
+
 def test_init_containers_are_copied_after_ours():
     first, *others, last = copied({"initContainers": INIT})["initContainers"]
-    assert (first["name"], others, last["name"]) == (mount.KEEPER, INIT, mount.GUARDIAN)
+    assert (first["name"], others, last["name"]) == (mount.KEEPER, [each | LAST_WORDS for each in INIT], mount.GUARDIAN)
     assert copied()["initContainers"] == [first, last]
 
 
@@ -333,7 +337,8 @@ def test_sidecars_are_copied_whole():
     source = demo()
     source["spec"]["containers"].insert(0, SIDECAR)
     first, second = pod(template=source)["spec"]["containers"]
-    assert (first["name"], second) == ("kafka", SIDECAR)
+    assert (first["name"], second) == ("kafka", SIDECAR | LAST_WORDS)
+    assert first | LAST_WORDS == first
 
 
 def test_what_shall_be_omitted_is():
@@ -582,7 +587,7 @@ def test_a_keystore_is_there_wherever_it_comes_from(volume, init):
     spec = copied(fields, volumeMounts=[KEYS, DATA])
     assert {"name": "keys", **volume} in spec["volumes"]
     assert KEYS in spec["containers"][0]["volumeMounts"]
-    assert spec["initContainers"][1:-1] == fields["initContainers"]
+    assert spec["initContainers"][1:-1] == [each | LAST_WORDS for each in fields["initContainers"]]
 
 
 def test_a_login_file_is_there_however_its_option_is_given():

@@ -27,7 +27,7 @@ from unit.small_plan import BACKWARD, FORWARD, intent
 PREFLIGHT = {Need.EXAMINATION, Need.TOPICS_IN_ZOOKEEPER, Need.GROUPS_IN_ZOOKEEPER, Need.BROKER_SETTINGS}
 BEGUN: Mapping[tuple[str, Direction], Iterable[Need]] = {
     ("Preflight", FORWARD): PREFLIGHT, ("Preflight", BACKWARD): {Need.BROKER_SETTINGS},
-    ("Rehearse", FORWARD): {Need.REHEARSAL, Need.BROKER_SETTINGS},
+    ("Rehearse", FORWARD): {Need.REHEARSAL, Need.BROKER_SETTINGS}, ("Rehearse", BACKWARD): {Need.REHEARSAL},
     ("UpgradeBrokers", FORWARD): {Need.BROKER_SETTINGS, Need.CAUGHT_UP},
     ("UpgradeBrokers", BACKWARD): {Need.BROKER_SETTINGS, Need.PARTITION_EPOCH, Need.CAUGHT_UP},
     ("RaiseProtocolVersion", FORWARD): {Need.BROKER_SETTINGS, Need.CAUGHT_UP},

@@ -23,7 +23,7 @@ def before_the_job(settings: Observed[dict[str, str]]) -> Picture:
 def test_the_replica_has_the_protocol_version_of_the_brokers_or_what_it_is_raised_to(version: str, release: str) -> None:
     [effect] = rehearse(before_the_job(Known({PROTOCOL_VERSION: version}, NOW)))
     assert isinstance(effect, Create)
-    assert effect.manifest["metadata"]["annotations"] == {RELEASE: release}
+    assert effect.manifest["metadata"]["annotations"][RELEASE] == release
 
 
 def test_nothing_is_rehearsed_for_a_protocol_version_that_nobody_tells() -> None:

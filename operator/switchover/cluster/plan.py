@@ -185,7 +185,8 @@ GIVEN_BACK: Leg[Picture] = Leg(
 PLAN: Plan[Picture] = Plan((
     Step(Name.PREFLIGHT, rests_on=RECORD, forward=Leg(done=preflight.GATES), back=Leg(one_way=True, needs=ON_ZOOKEEPER)),
     Step(Name.REHEARSE, rests_on=RECORD,
-         forward=Leg(goal=replica_job.rehearse, done=(REHEARSED,), needs=(Need.BROKER_SETTINGS,)), back=Leg(one_way=True)),
+         forward=Leg(goal=replica_job.rehearse, done=(REHEARSED,), needs=(Need.BROKER_SETTINGS,)),
+         back=Leg(goal=replica_job.clear_away, one_way=True, needs=(Need.REHEARSAL,))),
     Step(Name.UPGRADE_BROKERS, rests_on=RECORD, estimate=estimate.upgrade, expected=step.UPGRADING,
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_IDENTIFIED),

@@ -170,6 +170,8 @@ def _pod(spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
         **_placement(spec, (original["template"]["spec"].get("affinity") or {}).get("nodeAffinity")),
     }
     _give_tokens(pod, with_token - {brokers.container})
+    for each in (*pod["initContainers"], *pod["containers"]):
+        each["terminationMessagePolicy"] = "FallbackToLogsOnError"      # the end of its log says why, in waitingFor
     annotations = {**((source.get("metadata") or {}).get("annotations") or {}), **template.annotations}
     return volume, {"metadata": {"labels": {**template.labels, **labels}, "annotations": annotations}, "spec": pod}
 

@@ -59,9 +59,13 @@ def _found(picture: Picture) -> Report | Verdict:
         return wait(REHEARSAL_RUNNING, job.value.words or "the rehearsal runs", subject=_job(picture),
                     unblocks="it ends by itself")
     found = replica_job.told(job.value)
+    if isinstance(found, str) and replica_job.is_outdated(picture, job.value):
+        return wait(REHEARSAL_RUNNING, "the rehearsal could not run, and what it is made of has changed since",
+                    subject=_job(picture), unblocks="nothing to do: it is rehearsed again")
     if isinstance(found, str):
         return fail(REHEARSAL_FAILED, f"the rehearsal did not come to its end: {found}", subject=_job(picture),
-                    unblocks=f"mend what it names; then {AGAIN} {replica_job.job_name(picture.name)}, and it is made anew;"
+                    unblocks=f"mend what it names; it is made again when the spec or the brokers' template has changed, else"
+                             f" {AGAIN} --namespace {picture.namespace} {replica_job.job_name(picture.name)};"
                              " or set spec.rehearsal.enabled to false")
     return found.at(picture.spec.zookeeper.connect)
 

@@ -5,8 +5,10 @@ comes to it in ConfigMaps that belong to the Job, masked. It goes by itself: the
 after its end Kubernetes deletes it with all that belongs to it, whatever becomes of the operator.
 """
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 from switchover.api.kafka_migration import RehearsalSpec, RehearsalStatus
@@ -32,6 +34,8 @@ TOLD = "switchover.dev/tree-told"
 """Annotation of the Job: the ConfigMaps with the tree are there."""
 RELEASE = "switchover.dev/release"
 """Another: the release that the replica is formatted for."""
+MADE_OF = "switchover.dev/made-of"
+"""Another: a digest of all that the Job is made of but the tree."""
 DEADLINE_SECONDS, KEPT_SECONDS = 1800, 3600
 USER = 10001
 """Of the operator's image."""
@@ -47,7 +51,8 @@ RESOURCES: Mapping[str, Mapping[str, Any]] = {
 
 
 def rehearse(picture: Picture) -> tuple[Effect, ...]:
-    """A Job with the tree. One that found something is made anew once the tree is another one: somebody has mended it."""
+    """A Job with the tree. One that found something, or could not run, is made again once the tree or what it is made of is
+    another: somebody has mended it."""
     return _kept(picture, lambda found, digest: found.passed or found.digest == digest)
 
 
@@ -71,17 +76,38 @@ def _kept(picture: Picture, holds: Callable[[Report, str], bool]) -> tuple[Effec
     if job.value is None:
         manifest = _manifest(picture, len(tree.value.parts))
         return () if manifest is None else (Create(manifest),)
-    if job.value.message or job.value.ended:
-        found = told(job.value)
-        again = isinstance(found, Report) and not holds(found, tree.value.digest)
-        return (Delete("batch/v1", "Job", job.value.name, job.value.uid),) if again else ()
-    if TOLD in job.value.annotations:
+    gone = (Delete("batch/v1", "Job", job.value.name, job.value.uid),)
+    found = told(job.value) if job.value.message or job.value.ended else None
+    if isinstance(found, Report) and not holds(found, tree.value.digest):
+        return gone
+    if not (isinstance(found, Report) and found.passed) and is_outdated(picture, job.value):
+        return gone
+    if found is not None or TOLD in job.value.annotations:
         return ()
     return (*(Create(part) for part in config_maps(job.value.name, job.value.uid, tree.value.parts)),
             Patch("batch/v1", "Job", job.value.name, (
                 json_patch.same(job.value.uid),
                 {"op": "add", "path": json_patch.annotation(TOLD), "value": tree.value.digest},
             ), "the tree is there"))
+
+
+def is_outdated(picture: Picture, job: JobRun) -> bool:
+    """Whether a Job would be made otherwise now: by another image or script, with other resources."""
+    return made_of(picture) not in (None, job.annotations.get(MADE_OF))
+
+
+def made_of(picture: Picture) -> str | None:
+    """What the Job of now would have as MADE_OF; None while that cannot be told."""
+    wanted = _manifest(picture, 0)
+    found: str | None = wanted["metadata"]["annotations"][MADE_OF] if wanted is not None else None
+    return found
+
+
+def clear_away(picture: Picture) -> tuple[Effect, ...]:
+    """No Job: another attempt begins with one of its own."""
+    job = picture.facts.rehearsal
+    found = job.value if isinstance(job, Known) else None
+    return () if found is None else (Delete("batch/v1", "Job", found.name, found.uid),)
 
 
 def told(job: JobRun) -> Report | str:
@@ -122,8 +148,16 @@ def _manifest(picture: Picture, parts: int) -> Mapping[str, Any] | None:
     owner = {"apiVersion": API_VERSION, "kind": "KafkaMigration", "name": picture.name, "uid": picture.uid}
     found = job(job_name(picture.name), picture.spec.rehearsal, workload.template["spec"], container,
                 layout_of(container, own).script, of.value, picture.operator_image, parts)
-    labels = names.labels(picture.name)
-    return {**found, "metadata": {**found["metadata"], "labels": labels, "ownerReferences": [owner]}}
+    labels, metadata = names.labels(picture.name), found["metadata"]
+    return {**found, "metadata": {**metadata, "labels": labels, "ownerReferences": [owner],
+                                  "annotations": {**metadata["annotations"], MADE_OF: _digest(found)}}}
+
+
+def _digest(job: Mapping[str, Any]) -> str:
+    """Of a Job but for the parts of the tree, of which the report tells a digest."""
+    pod = job["spec"]["template"]["spec"]
+    made_of = [job["metadata"]["annotations"], {**pod, "volumes": [each["name"] for each in pod["volumes"]]}]
+    return sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def release(picture: Picture) -> Observed[str]:
