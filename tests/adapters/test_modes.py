@@ -154,6 +154,7 @@ class Story:
         image = await eventually(self.log, lambda image: image.migration_state is MigrationState.MIGRATION)
         assert image.brokers[1].migrating_zk
         assert (await self.wire.api_versions(self.broker.address)).zk_migration_ready
+        await self.passes_on()
 
     async def move_to_kraft(self) -> None:
         """The broker to KRaft."""
@@ -164,6 +165,7 @@ class Story:
         assert answer.metadata_version == modes.METADATA_LEVELS[self.brokers.release]
         assert not answer.zk_migration_ready
         assert (await self.state()).brokers == {}
+        await self.passes_on()
         await eventually(     # right after its start it lists no broker yet
             self.visible, lambda found: (found.reason, found.subject) == ("BrokersOnKRaft", "broker 1"))
 
@@ -180,6 +182,15 @@ class Story:
         assert state.migration is None
         assert state.controller_epoch > before.controller_epoch
         self.create_topic("back-in-zookeeper")             # the ZooKeeper controller works, and the broker knows it
+        await self.passes_on()
+
+    async def passes_on(self) -> None:
+        """In each mode that knows of a quorum the broker brings a question to the controller, and its answer back."""
+        async def asked() -> bool:
+            await self.wire.ask_controller(self.broker.address)
+            return True
+
+        await eventually(asked, bool)
 
     async def survives_a_kill(self) -> None:
         """Whatever starts the broker's container again, it comes back in its mode."""

@@ -108,6 +108,14 @@ class SimulatedNodes:
 
         return await self._incarnation.call(answer)
 
+    async def ask_controller(self, broker: Address) -> None:
+        def answer() -> None:
+            node = self._listening(broker)
+            if (node.pod, node.started_at) in self._kafka.passes_nothing_on or not self._kafka.rules:
+                raise Unreachable(f"{broker}: no complete answer within 3 s")
+
+        await self._incarnation.call(answer)
+
     async def set_quota(self, controller: Address, entity: Entity, key: str, value: float | None) -> None:
         ((kind, user),) = entity
         assert (kind, self._listening(controller).node_id) == ("user", self._kafka.leader)

@@ -110,6 +110,10 @@ class Kafka:
     refuses: set[tuple[str, str]] = field(default_factory=set)     # (pod, mode): it exits when started so
     takes_nobody_back: set[tuple[str, float]] = field(default_factory=set)
     """Processes of brokers, by pod and start, whose changes of in-sync replicas reach no controller any more."""
+    passes_nothing_on: set[tuple[str, float]] = field(default_factory=set)
+    """Those of whose requests none does."""
+    without_heartbeats: set[tuple[str, float]] = field(default_factory=set)
+    """And those of whose heartbeats none does."""
     _volume_of: dict[str, str] = field(default_factory=dict)
     _election_at: float | None = None
     _copied_at: float | None = None
@@ -382,7 +386,8 @@ class Kafka:
             log.register_broker(node.node_id, BrokerRegistration(int(node.started_at * 10), zookeeper, True))
             return
         victim, begin, end = self._confused or (-1, 0.0, 0.0)
-        fenced = now < node.open_at + 0.3 or (node.node_id == victim and begin <= now < end)
+        fenced = (now < node.open_at + 0.3 or (node.node_id == victim and begin <= now < end)
+                  or (node.pod, node.started_at) in self.without_heartbeats)
         if known.fenced != fenced:
             log.register_broker(node.node_id, BrokerRegistration(known.epoch, zookeeper, fenced))
 
@@ -460,10 +465,9 @@ class Kafka:
         away = fenced if self.rules == "KRaft" else set()
         return {node.node_id for node in self._brokers() if now >= node.in_sync_at} - away
 
-    def lose_what_leaders_tell(self, broker_id: int) -> None:
-        """From now on this process of a broker takes no replica back."""
-        node = next(node for node in self._brokers() if node.node_id == broker_id)
-        self.takes_nobody_back.add((node.pod, node.started_at))
+    def process(self, broker_id: int) -> tuple[str, float]:
+        """The one of a broker that runs now, by pod and start."""
+        return next((node.pod, node.started_at) for node in self._brokers() if node.node_id == broker_id)
 
     def leads_and_is_stuck(self, broker_id: int) -> bool:
         return any(node.node_id == broker_id and (node.pod, node.started_at) in self.takes_nobody_back

@@ -154,7 +154,8 @@ def unknown_opens_nothing(memory: Memory, event: Event) -> Iterator[str]:
             yield f"{before.place} moves on after {gate.get('passes', 0)} passes of {gate['name']}"
 
 
-RESCUED = {"ControllerNotReady", "DualWriteStuck", "MetadataDiffers", "LeaderStuck", "OutOfSync"}
+RESCUED = {"ControllerNotReady", "DualWriteStuck", "MetadataDiffers", "LeaderStuck", "OutOfSync", "ForwardingStuck",
+           "BrokerFenced"}
 """What a remediation begins for: who cannot do what is asked for is replaced (`Leg.rescues`)."""
 
 

@@ -148,7 +148,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
                                      NodeMode.MIGRATION_CONTROLLER, (), PRE, opened=None),
     **dict.fromkeys(("ClaimFollowsRegistration", "CopyFollowsClaim", "Claimed", "Copied"), claimed),
     **dict.fromkeys(("DualWrite", "DualWriteAlive", "DualWriteBegins", "NobodyFenced", "Parity",
-                     "LeadersCanBeElected"), dual_write),
+                     "LeadersCanBeElected", "Forwards"), dual_write),
     **dict.fromkeys(("AllKRaft", "NobodyFencedForLong"), all_kraft),
     "BackupsTaken": lambda: moment("Finalize", NodeMode.KRAFT, NodeMode.MIGRATION_CONTROLLER, (), ACTIVE, opened=None,
                                    backups=taken(SOAKING_SINCE + 1)),

@@ -240,6 +240,7 @@ class Cluster:
             answers={node_id: self._known(answer(node.mode, self.old, self._level())) for node_id, node in nodes.items()},
             views={node_id: self._known(self._view()) for node_id in BROKERS.values()},
             caught_up=self._known(()),
+            forwarding=self._known({}),
             quorum=self._known(self._quorum()) if self._quorum_lives() else Unknown("no controller leads"),
             log=self._known(self._log()) if self._quorum_lives() else Unknown("no controller leads"),
             parity=self._known(Parity((), 0, True, len(self.behind), self.behind)),

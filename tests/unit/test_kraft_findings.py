@@ -326,6 +326,8 @@ FINDINGS = [
             "kafka-1"),
     Finding("FollowersTakenBack", "the same, one of the brokers silent", lambda p: silent("views", 2)(caught_up(p)), U,
             "NoWitness"),
+    Finding("Forwards", "a broker that passes nothing on",
+            lambda p: with_fact(p, "forwarding", Known({1: NOW - 40}, NOW)), W, "ForwardingStuck", "kafka-1"),
     Finding("LeaderCanGo", "no other replica in sync", partition(1, isr=(0,)), W, "WouldLoseInSyncReplicas", "orders-0"),
     Finding("AllInSync", "a replica out of sync", partition(2, isr=(0, 2)), W, "OutOfSync", "orders-0"),
     Finding("AllInSync", "a partition without a leader", partition(2, leader=-1), W, "OutOfSync", "orders-0"),

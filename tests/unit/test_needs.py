@@ -38,10 +38,13 @@ BEGUN: Mapping[tuple[str, Direction], Iterable[Need]] = {
     ("EnableMigration", BACKWARD): {Need.BROKER_SETTINGS, Need.PARTITION_EPOCH, Need.PARITY, Need.CAUGHT_UP},
     ("CopyMetadata", FORWARD): {Need.BROKER_MODES, Need.CAUGHT_UP},
     ("CopyMetadata", BACKWARD): {Need.BROKER_MODES, Need.PARITY, Need.STATELESS},
-    ("DualWrite", FORWARD): {Need.PARITY, Need.STATELESS, Need.CAUGHT_UP}, ("DualWrite", BACKWARD): {Need.PARITY},
-    ("MoveBrokers", FORWARD): {Need.PARITY, Need.STATELESS, Need.GROUPS_IN_ZOOKEEPER, Need.CAUGHT_UP},
-    ("MoveBrokers", BACKWARD): {Need.PARITY, Need.STATELESS, Need.CAUGHT_UP},
-    ("Soak", FORWARD): {Need.PARITY, Need.STATELESS, Need.CAUGHT_UP}, ("Soak", BACKWARD): {Need.PARITY},
+    ("DualWrite", FORWARD): {Need.PARITY, Need.STATELESS, Need.CAUGHT_UP, Need.FORWARDING},
+    ("DualWrite", BACKWARD): {Need.PARITY},
+    ("MoveBrokers", FORWARD): {
+        Need.PARITY, Need.STATELESS, Need.GROUPS_IN_ZOOKEEPER, Need.CAUGHT_UP, Need.FORWARDING},
+    ("MoveBrokers", BACKWARD): {Need.PARITY, Need.STATELESS, Need.CAUGHT_UP, Need.FORWARDING},
+    ("Soak", FORWARD): {Need.PARITY, Need.STATELESS, Need.CAUGHT_UP, Need.FORWARDING},
+    ("Soak", BACKWARD): {Need.PARITY},
     ("ReleaseZooKeeper", FORWARD): {Need.CLIENTS_OF_ZOOKEEPER},
 }
 """What costs a cluster something, where it is read once a step has begun; nowhere else."""

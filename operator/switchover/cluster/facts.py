@@ -103,6 +103,8 @@ class Facts:
     answers: Mapping[int, Observed[NodeAnswer]] = field(default_factory=dict)         # node id -> ApiVersions
     views: Mapping[int, Observed[BrokerView]] = field(default_factory=dict)           # broker id -> its Metadata
     caught_up: Observed[tuple[CaughtUp, ...]] = NOT_ASKED
+    forwarding: Observed[Mapping[int, float]] = NOT_ASKED
+    """Brokers that answer and do not pass on to the controller what they are asked -> since when."""
     quorum: Observed[Quorum] = NOT_ASKED
     log: Observed[LogImage] = NOT_ASKED
     parity: Observed[Parity] = NOT_ASKED           # ZooKeeper's metadata against KRaft's; read less often than passes go

@@ -29,6 +29,7 @@ class Need(StrEnum):
     BROKER_MODES = "settings that tell modes"
     """The same, where some brokers were upgraded or raised: nothing else tells their mode."""
     CAUGHT_UP = "caught_up"
+    FORWARDING = "forwarding"
     PARITY = "parity"
     STATELESS = "stateless"
     PARTITION_EPOCH = "partition_epoch"

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import coming_up, template
 from switchover.cluster.door.brokers import Brokers
+from switchover.cluster.gates import channels
 from switchover.cluster.gates.door import OWN, not_passed
 from switchover.cluster.gates.quorum import unregistered
-from switchover.cluster.gates.replicas import caught_up
+from switchover.cluster.gates.registration import fenced
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import Effect, replacement
 from switchover.engine.position import NodeRecord
@@ -231,12 +232,24 @@ def to_register_again(picture: Picture) -> Observed[list[str]]:
 
 def leader_that_is_stuck(picture: Picture) -> Observed[list[str]]:
     """The leader that has left a replica that caught up out of sync for longest, each once in a step."""
-    found = picture.facts.caught_up
-    if not isinstance(found, Known):
-        return found
     names = {broker_id: name for name, broker_id in picture.brokers.items()}
-    stuck = [names[each.leader] for each in caught_up(picture) if each.leader in names]
-    return Known([name for name in stuck if name not in picture.position.rescued][:1], found.at)
+    return _once(picture, (names[each.leader] for each in channels.caught_up(picture) if each.leader in names))
+
+
+def broker_that_is_cut_off(picture: Picture) -> Observed[list[str]]:
+    """One that passes nothing on to the controller."""
+    return _once(picture, channels.cut_off(picture))
+
+
+def broker_without_heartbeats(picture: Picture) -> Observed[list[str]]:
+    """One that the controllers fence, although its pod has been Ready for long."""
+    return _once(picture, (name for name in fenced(picture) if channels.is_up(picture, name)))
+
+
+def _once(picture: Picture, pods: Iterable[str]) -> Observed[list[str]]:
+    """The first that the step has not restarted yet; none while another broker's pod is not there."""
+    left = [name for name in pods if name not in picture.position.rescued]
+    return Known(left[:1] if channels.all_ready(picture) else [], picture.now)
 
 
 def assign_brokers(picture: Picture) -> Mapping[str, NodeRecord]:

@@ -7,6 +7,7 @@ from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import estimate, goals, modes, nodes, preflight, rollback, step
 from switchover.cluster.gates import (
     backups,
+    channels,
     credentials,
     disks,
     door,
@@ -47,7 +48,8 @@ BEFORE_A_BROKER_GOES_BACK: Gates = (
     to_zookeeper.TEMPLATE_IS_ORIGINAL, workloads.NODES_SCHEDULABLE, to_zookeeper.ZOOKEEPER_RULES, disks.DISKS_ALLOW_ROLLBACK)
 BEFORE_A_BROKER_MOVES: Gates = (WITHIN_WINDOW, *BEFORE_A_BROKER, registration.MODES_ON_RECORD)
 KEPT: Gates = (workloads.REPLICAS_UNCHANGED, volumes.VOLUMES_KEPT, credentials.LISTENER_CREDENTIALS)
-IN_ORDER: Gates = (lag.GROUPS_HEALTHY, replicas.FOLLOWERS_TAKEN_BACK)
+IN_ORDER: Gates = (lag.GROUPS_HEALTHY, channels.FOLLOWERS_TAKEN_BACK)
+CHANNELS: Gates = (channels.FOLLOWERS_TAKEN_BACK, channels.FORWARDS)
 BROKER_WATCH: Gates = (*IN_ORDER, dual_write.NO_PHANTOM_COPY, *KEPT)
 TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
 DRIVER: Gates = (dual_write.DRIVER_ALIVE,)
@@ -115,13 +117,25 @@ FAILED_OVER = controllers(
     NodeMode.MIGRATION_CONTROLLER, rollback.to_fail_over, sizes=nodes.one_by_one, restart=True,
     before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED),
     after=(*AFTER_A_CONTROLLER, dual_write.DUAL_WRITE, PARITY))
-LEADER_RESTARTED = Rescue((replicas.FOLLOWERS_TAKEN_BACK,), brokers(
-    AS_IT_IS, nodes.leader_that_is_stuck, sizes=nodes.one_by_one, restart=True,
-    before=(workloads.TEMPLATE_IS_OURS, workloads.NODES_SCHEDULABLE, dual_write.LEADERS_CAN_BE_ELECTED,
-            replicas.LEADER_CAN_GO),
-    after=(door.STARTED_BY_ITS_EDITS, replicas.BROKERS_SEE_EACH_OTHER), needs=(Need.CAUGHT_UP,)))
-"""A leader that takes no replica back. Whether all are in sync then is left to the gates that waited for it: the next
-leader may be another that has to go."""
+
+
+def restarted(left: Left, *needs: Need) -> Rollout[Picture]:
+    """The restart of a broker that has lost a channel to the controller. Whether all are in sync then is left to the gates
+    that waited for it: the next leader may be another that has to go."""
+    return brokers(
+        AS_IT_IS, left, sizes=nodes.one_by_one, restart=True,
+        before=(workloads.TEMPLATE_IS_OURS, workloads.NODES_SCHEDULABLE, dual_write.LEADERS_CAN_BE_ELECTED,
+                channels.LEADER_CAN_GO),
+        after=(door.STARTED_BY_ITS_EDITS, replicas.BROKERS_SEE_EACH_OTHER), needs=needs)
+
+
+LEADER_RESTARTED = Rescue(
+    (channels.FOLLOWERS_TAKEN_BACK,), restarted(nodes.leader_that_is_stuck, Need.CAUGHT_UP))
+WHILE_WRITING = (
+    Rescue((*DRIVER, PARITY), HANDED_ON),
+    LEADER_RESTARTED,
+    Rescue((channels.FORWARDS,), restarted(nodes.broker_that_is_cut_off, Need.FORWARDING)),
+    Rescue((registration.NOBODY_FENCED,), restarted(nodes.broker_without_heartbeats)))
 CONTROLLERS_TO_KRAFT = controllers(
     NodeMode.KRAFT_CONTROLLER, nodes.controllers_to_kraft, sizes=nodes.one_by_one,
     before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.ALL_KRAFT, registration.NOBODY_FENCED),
@@ -153,8 +167,6 @@ def started_without_zookeeper(mode: NodeMode) -> Rollout[Picture]:
                replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER, registration.NOBODY_FENCED, ending.ZOOKEEPER_STOPPED))
 
 
-WHILE_WRITING = (Rescue((*DRIVER, PARITY), HANDED_ON), LEADER_RESTARTED)
-
 # --- The way back -------------------------------------------------------------------------------------------------------
 
 BACK_TO_MIGRATION = brokers(
@@ -167,11 +179,11 @@ STOPPED = controllers(NodeMode.STOPPED, rollback.to_stop, sizes=rollback.stop_si
                       before=(to_zookeeper.PARTITION_VERSIONS,), after=(to_zookeeper.CONTROLLERS_STOPPED,))
 BACK_TO_ZOOKEEPER = brokers(
     NodeMode.ZOOKEEPER, rollback.to_zookeeper, sizes=nodes.one_by_one, assign=rollback.no_files,
-    before=(*BEFORE_A_BROKER_GOES_BACK, replicas.FOLLOWERS_TAKEN_BACK, replicas.RESTART_IS_SAFE),
-    after=(*AFTER_A_PLAIN_BROKER, replicas.FOLLOWERS_TAKEN_BACK), needs=ON_ZOOKEEPER)
-LEADER_BACK = Rescue((replicas.FOLLOWERS_TAKEN_BACK,), brokers(
+    before=(*BEFORE_A_BROKER_GOES_BACK, channels.FOLLOWERS_TAKEN_BACK, replicas.RESTART_IS_SAFE),
+    after=(*AFTER_A_PLAIN_BROKER, channels.FOLLOWERS_TAKEN_BACK), needs=ON_ZOOKEEPER)
+LEADER_BACK = Rescue((channels.FOLLOWERS_TAKEN_BACK,), brokers(
     NodeMode.ZOOKEEPER, nodes.leader_that_is_stuck, sizes=nodes.one_by_one, assign=rollback.no_files, restart=True,
-    before=(*BEFORE_A_BROKER_GOES_BACK, replicas.LEADER_CAN_GO),
+    before=(*BEFORE_A_BROKER_GOES_BACK, channels.LEADER_CAN_GO),
     after=(door.STARTED_BY_ITS_EDITS, to_zookeeper.PLAIN_BROKER, replicas.BROKERS_SEE_EACH_OTHER),
     needs=(*ON_ZOOKEEPER, Need.CAUGHT_UP)))
 """The same leader where its pod's template is the user's own again."""
@@ -241,7 +253,7 @@ PLAN: Plan[Picture] = Plan((
                   done=(to_zookeeper.WRITTEN_BACK,))),
     Step(Name.DUAL_WRITE, rests_on=RECORD, expected=step.WRITING,
          forward=Leg(
-             watch=(*TAKEN_OVER, *WRITES, dual_write.DUAL_WRITE_BEGINS), rescues=WHILE_WRITING,
+             watch=(*TAKEN_OVER, *WRITES, channels.FORWARDS, dual_write.DUAL_WRITE_BEGINS), rescues=WHILE_WRITING,
              keep=goals.keep_dual_write,
              done=(dual_write.DUAL_WRITE, PARITY, registration.NOBODY_FENCED)),
          back=Leg(
@@ -249,18 +261,18 @@ PLAN: Plan[Picture] = Plan((
              needs=STILL_COMPARED)),
     Step(Name.MOVE_BROKERS, rests_on=RECORD, estimate=estimate.move, expected=step.MOVING,
          forward=Leg(
-             enter=(WITHIN_WINDOW, zookeeper_groups.NO_ZOOKEEPER_GROUPS, *WRITES, replicas.FOLLOWERS_TAKEN_BACK),
+             enter=(WITHIN_WINDOW, zookeeper_groups.NO_ZOOKEEPER_GROUPS, *WRITES, channels.FOLLOWERS_TAKEN_BACK),
              ahead=goals.put_dual_write_right,
-             watch=(zookeeper_groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *WRITES),
+             watch=(zookeeper_groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *WRITES, channels.FORWARDS),
              rescues=WHILE_WRITING, keep=goals.keep_dual_write,
              rollouts=(TO_KRAFT,),
              done=(registration.ALL_KRAFT,)),
-         back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *WRITES, replicas.FOLLOWERS_TAKEN_BACK), rescues=WHILE_WRITING,
+         back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *WRITES, *CHANNELS), rescues=WHILE_WRITING,
                   keep=goals.keep_dual_write, rollouts=(BACK_TO_MIGRATION,))),
     Step(Name.SOAK, rests_on=RECORD, estimate=estimate.soak, expected=step.MOVED,
          forward=Leg(
              enter=WRITES, ahead=goals.put_dual_write_right,
-             watch=(dual_write.DUAL_WRITE_ALIVE, *WRITES, workloads.TEMPLATE_IS_OURS, replicas.FOLLOWERS_TAKEN_BACK, *KEPT),
+             watch=(dual_write.DUAL_WRITE_ALIVE, *WRITES, workloads.TEMPLATE_IS_OURS, *CHANNELS, *KEPT),
              rescues=WHILE_WRITING,
              keep=goals.keep_dual_write,
              rollouts=(FAILED_OVER,),

@@ -64,6 +64,11 @@ class KafkaNodes(Protocol):
         """Where this broker's own replicas end, whether it leads or follows; one that it does not tell is absent."""
         ...
 
+    async def ask_controller(self, broker: Address) -> None:
+        """Ask this broker what it has to pass on to the controller: ListPartitionReassignments, in mode Migration or KRaft.
+        Refused where the controller does not let us ask it; it was reached then."""
+        ...
+
     async def set_quota(self, controller: Address, entity: Entity, key: str, value: float | None) -> None:
         """Set one quota through the controller that leads; None removes it, and one that is not there is no error."""
         ...

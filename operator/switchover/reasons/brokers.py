@@ -99,6 +99,15 @@ DOOR_STILL_THERE = Reason(
             "changed, or at the end of a rollback.",
     prose=True)
 
+FORWARDING_STUCK = Reason(
+    SUBJECT, "ForwardingStuck", Urgency.NOW,
+    meaning="A broker answers, and for 30 seconds it has not passed on to the controller what it was asked, while another "
+            "broker does. Clients that ask this broker to create a topic or to change a setting wait in vain. It has lost "
+            "the channel by which it forwards requests ([how](../facts/kraft.md#a-leader-that-takes-nobody-back)).",
+    look="The broker's log, for `to-controller-forwarding`.",
+    do="Nothing at first: after another 45 seconds Switchover restarts that broker, once in a step, when no partition loses "
+       "its minimum in sync by that. The message has the command to do it yourself.")
+
 LEADER_STUCK = Reason(
     SUBJECT, "LeaderStuck", Urgency.NOW,
     meaning="A replica has had all records of its leader for 15 seconds, and the leader still calls it out of sync. Kafka "

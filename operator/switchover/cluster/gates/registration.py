@@ -82,6 +82,17 @@ def check_observers_caught_up(picture: Picture) -> Verdict:
     return passed("the metadata log is followed")
 
 
+FENCED_SECONDS = 90.0
+"""A broker that starts, or whose controller has moved, is unfenced once the JVM has forgotten an old address, after 30 s."""
+
+
+def fenced(picture: Picture) -> list[str]:
+    """The pods of brokers that the controllers fence."""
+    log = picture.facts.log
+    known = log.value.brokers if isinstance(log, Known) else {}
+    return [name for name, node_id in sorted(picture.brokers.items()) if node_id in known and known[node_id].fenced]
+
+
 def check_nobody_fenced(picture: Picture) -> Verdict:
     """The controllers fence no broker of this cluster."""
     log = log_of(picture)
@@ -127,7 +138,8 @@ MOVED_BROKER: Gate[Picture] = Gate("MovedBroker", check_moved_broker, samples=sa
 STARTED_BROKER: Gate[Picture] = Gate("StartedBroker", check_started_broker, samples=samples)
 MODES_ON_RECORD: Gate[Picture] = Gate("ModesOnRecord", check_modes_on_record)
 OBSERVERS_CAUGHT_UP: Gate[Picture] = Gate("ObserversCaughtUp", check_observers_caught_up)
-NOBODY_FENCED: Gate[Picture] = Gate("NobodyFenced", check_nobody_fenced, samples=samples)
+NOBODY_FENCED: Gate[Picture] = Gate(
+    "NobodyFenced", check_nobody_fenced, samples=samples, patience=lambda _: FENCED_SECONDS)
 NOBODY_FENCED_FOR_LONG: Gate[Picture] = Gate(
     "NobodyFencedForLong", check_nobody_fenced, samples=samples,
     hold=lambda p: float(p.spec.gates.broker_session_timeout_seconds + 1))

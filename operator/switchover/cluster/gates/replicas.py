@@ -1,10 +1,9 @@
 """Replicas and restarts: what other brokers say, since a restarted broker is no witness for itself."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from switchover.cluster.facts import CaughtUp
-from switchover.cluster.gates.read import kubernetes_of, samples
-from switchover.cluster.needs import Need
+from switchover.cluster.gates.read import samples
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.kafka.node import BrokerView, Partition
@@ -12,7 +11,6 @@ from switchover.outside.observed import Known
 from switchover.reasons.brokers import (
     BROKER_DEAF,
     BROKER_FENCED,
-    LEADER_STUCK,
     NO_WITNESS,
     OUT_OF_SYNC,
     WOULD_LOSE_IN_SYNC_REPLICAS,
@@ -21,7 +19,7 @@ from switchover.reasons.rollback import BROKER_SILENT
 from switchover.reasons.walk import NOT_OBSERVED
 
 
-def _others_views(picture: Picture, nodes: Iterable[str]) -> list[tuple[int, BrokerView]] | Verdict:
+def others_views(picture: Picture, nodes: Iterable[str]) -> list[tuple[int, BrokerView]] | Verdict:
     """What brokers outside the batch see; Unknown unless at least one answers and every one that answers not is named."""
     moved = {picture.position.nodes[name].node_id for name in nodes if name in picture.position.nodes}
     views: list[tuple[int, BrokerView]] = []
@@ -40,19 +38,12 @@ def _others_views(picture: Picture, nodes: Iterable[str]) -> list[tuple[int, Bro
 
 def check_restart_is_safe(picture: Picture) -> Verdict:
     """Every partition keeps min.insync.replicas without the whole batch, by a reading of other brokers."""
-    return _restart_is_safe(picture, frozenset())
+    return restart_is_safe(picture, frozenset())
 
 
-def check_leader_can_go(picture: Picture) -> Verdict:
-    """The same of a leader that takes replicas back no more. Those that have caught up count, where another leader is in
-    sync: it takes them back within a second or so."""
-    if not isinstance(picture.facts.caught_up, Known):
-        return unknown(NOT_OBSERVED, picture.facts.caught_up.why)
-    return _restart_is_safe(picture, frozenset(caught_up(picture)))
-
-
-def _restart_is_safe(picture: Picture, caught: frozenset[CaughtUp]) -> Verdict:
-    views = _others_views(picture, picture.batch)
+def restart_is_safe(picture: Picture, caught: frozenset[CaughtUp]) -> Verdict:
+    """The same where replicas that have caught up count, as long as another one is in sync."""
+    views = others_views(picture, picture.batch)
     if isinstance(views, Verdict):
         return views
     minima = picture.facts.min_insync
@@ -86,7 +77,7 @@ def _out_of_sync(partitions: Iterable[Partition]) -> list[Partition]:
 
 def check_all_in_sync(picture: Picture) -> Verdict:
     """No broker outside the batch sees a partition without its leader or with a replica out of sync."""
-    views = _others_views(picture, picture.batch)
+    views = others_views(picture, picture.batch)
     if isinstance(views, Verdict):
         return views
     for witness, view in views:
@@ -99,71 +90,6 @@ def check_all_in_sync(picture: Picture) -> Verdict:
                         subject=name, observed=f"{len(lagging)} partitions, leaders {leaders}", threshold="0 partitions",
                         unblocks="the replicas catch up")
     return passed("all replicas in sync, as seen by the other brokers")
-
-
-STUCK_SECONDS = 15.0
-"""Kafka takes a replica that has caught up back with its next fetch, half a second later at most."""
-RESTART_SECONDS = 45.0
-"""And so much later the leader is restarted."""
-
-
-def caught_up(picture: Picture) -> tuple[CaughtUp, ...]:
-    """Replicas that their leaders have not taken back for a while, the longest first; none while a broker's pod is not there
-    or another broker does not list it, which is said elsewhere."""
-    left_out = sorted(_left_out(picture), key=lambda each: (each.since, each.leader, each.topic, each.index))
-    known = (view.value.brokers for view in picture.facts.views.values() if isinstance(view, Known))
-    if not left_out or not _all_ready(picture) or any({*picture.brokers.values()} - {*brokers} for brokers in known):
-        return ()
-    return tuple(left_out)
-
-
-def _left_out(picture: Picture) -> list[CaughtUp]:
-    found = picture.facts.caught_up
-    return [each for each in found.value if picture.now - each.since >= STUCK_SECONDS] if isinstance(found, Known) else []
-
-
-def _all_ready(picture: Picture) -> bool:
-    pods = [picture.pod_of(name) for name in picture.brokers]
-    return all(pod is not None and pod.ready and not pod.terminating for pod in pods)
-
-
-def check_followers_taken_back(picture: Picture) -> Verdict:
-    """No leader leaves a replica out of sync that has all of its records.
-
-    Brokers of 3.9 were seen to lose what they tell controllers by while the cluster changed from one kind of controllers to
-    the other (docs/facts/kraft.md#a-leader-that-takes-nobody-back). Such a leader lets no replica leave either: when one
-    dies, producers with acks=all stand still.
-    """
-    if not isinstance(picture.facts.caught_up, Known):
-        return unknown(NOT_OBSERVED, picture.facts.caught_up.why)
-    if not _left_out(picture):
-        return passed("every leader takes back what has caught up")
-    if isinstance(state := kubernetes_of(picture), Verdict):
-        return state
-    if not _all_ready(picture):
-        return passed("a broker's pod is not there yet")
-    if isinstance(views := _others_views(picture, ()), Verdict):
-        return views
-    if not (stuck := caught_up(picture)):
-        return passed("a broker is not alive for all of them yet")
-    first = stuck[0]
-    own = [each for each in stuck if each.leader == first.leader]
-    name = next((pod for pod, broker_id in picture.brokers.items() if broker_id == first.leader), "")
-    command = f"kubectl --namespace {picture.namespace} delete pod {name}"
-    again = name in picture.position.rescued
-    return wait(
-        LEADER_STUCK, f"broker {first.leader} ({name}) leads {first.topic}-{first.index} and does not take broker"
-        f" {first.follower} back in sync, which has all its records" + (", nor since its restart" if again else ""),
-        subject=name, observed=f"{picture.now - first.since:.0f} s, {several_partitions(own)}",
-        threshold=f"{STUCK_SECONDS:.0f} s",
-        unblocks=command if again else f"Switchover restarts {name}, once, when that costs no partition its minimum in sync;"
-        f" to do it yourself: {command}")
-
-
-def several_partitions(found: Collection[CaughtUp]) -> str:
-    """How many partitions they are of."""
-    count = len({(each.topic, each.index) for each in found})
-    return f"{count} partition{'' if count == 1 else 's'}"
 
 
 DEAF_SECONDS = 60.0
@@ -196,8 +122,5 @@ def check_brokers_see_each_other(picture: Picture) -> Verdict:
 
 
 RESTART_IS_SAFE: Gate[Picture] = Gate("RestartIsSafe", check_restart_is_safe)
-LEADER_CAN_GO: Gate[Picture] = Gate("LeaderCanGo", check_leader_can_go, needs=(Need.CAUGHT_UP,))
-FOLLOWERS_TAKEN_BACK: Gate[Picture] = Gate(
-    "FollowersTakenBack", check_followers_taken_back, patience=lambda _: RESTART_SECONDS, needs=(Need.CAUGHT_UP,))
 ALL_IN_SYNC: Gate[Picture] = Gate("AllInSync", check_all_in_sync, samples=samples)
 BROKERS_SEE_EACH_OTHER: Gate[Picture] = Gate("BrokersSeeEachOther", check_brokers_see_each_other, samples=samples)

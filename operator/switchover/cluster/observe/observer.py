@@ -13,6 +13,7 @@ from switchover.cluster.facts import Examination, Facts, KubernetesState, Writte
 from switchover.cluster.needs import Need
 from switchover.cluster.observe.caught_up import CaughtUpWatch
 from switchover.cluster.observe.each_node import ask_each
+from switchover.cluster.observe.forwarding import ForwardingWatch
 from switchover.cluster.observe.groups import WatchedGroups
 from switchover.cluster.observe.identity import identities
 from switchover.cluster.observe.leftovers import leftovers
@@ -99,6 +100,7 @@ class Observer:
         self._gone: dict[Address, float] = {}
         self._parity = ParityWatch(self._metadata, clock)
         self._caught_up = CaughtUpWatch(clock)
+        self._forwarding = ForwardingWatch(clock)
         self._groups = WatchedGroups(clock)
         self._rehearsals = Rehearsals(workloads, clock)
         self._answers = Answers(clock)
@@ -175,6 +177,8 @@ class Observer:
         ) if needs.identities_are_asked(picture, named) else {}
         caught_up = await self._caught_up.look(
             self._brokers_client, brokers, seen) if Need.CAUGHT_UP in named else self._caught_up.forget()
+        forwarding = await self._forwarding.look(
+            self._brokers_client, brokers, answers.result()) if Need.FORWARDING in named else self._forwarding.forget()
         return Facts(
             kubernetes=kubernetes.result(),
             zookeeper=zookeeper.result(),
@@ -187,6 +191,7 @@ class Observer:
             answers=answers.result() | controllers.result(),
             views=seen,
             caught_up=caught_up,
+            forwarding=forwarding,
             quorum=quorum.result(),
             log=log.result(),
             parity=self._parity.end(log.result()) if parity else self._parity.forget(),

@@ -10,6 +10,10 @@ from contextlib import AbstractAsyncContextManager
 from kio.schema.describe_quorum.v1 import DescribeQuorumRequest, DescribeQuorumResponse
 from kio.schema.describe_quorum.v1.request import PartitionData, TopicData
 from kio.schema.describe_quorum.v1.response import ReplicaState
+from kio.schema.list_partition_reassignments.v0 import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
 from kio.static.primitive import i32
 
 from switchover.kafka.client.configs import broker_settings, min_insync_replicas
@@ -132,6 +136,12 @@ class KafkaWire:
         async with self._connected(broker, NODE_SECONDS) as connection:
             found = await list_offsets(connection, partitions, READ_UNCOMMITTED, LATEST, DEBUGGER)
         return {each: end for each, end in found.items() if isinstance(end, int)}
+
+    async def ask_controller(self, broker: Address) -> None:
+        """ListPartitionReassignments v0, which changes nothing and tells little."""
+        async with self._connected(broker, NODE_SECONDS) as connection:
+            answer = await connection.ask(ListPartitionReassignmentsRequest(topics=None), ListPartitionReassignmentsResponse)
+        succeeded(broker, answer.error_code, "ask the controller", "Describe")
 
     async def set_quota(self, controller: Address, entity: Entity, key: str, value: float | None) -> None:
         """AlterClientQuotas v1."""

@@ -1,4 +1,4 @@
-"""A leader on real Kafka 3.9 that takes nobody back, told from one whose follower is behind; and what ends it."""
+"""Brokers of real Kafka 3.9 that have lost a channel to the controller, one after the other, and how each is seen."""
 
 import asyncio
 from collections.abc import Mapping
@@ -15,6 +15,8 @@ from patience import stretched
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.observe.caught_up import CaughtUpWatch
 from switchover.cluster.observe.each_node import ask_each
+from switchover.cluster.observe.forwarding import ForwardingWatch
+from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.node import BrokerView
 from switchover.outside.addresses import Address
 from switchover.outside.clock import WallClock
@@ -85,3 +87,31 @@ async def test_a_leader_that_lost_its_way_to_the_controller_is_told_from_a_follo
         cluster.brokers[leader].start(cluster.broker_properties(leader, Mode.ZOOKEEPER))
         await eventually(sight.isr, lambda found: {isr for _, isr in found} == {frozenset({1, 2, 3})})
         assert await sight.caught_up() == set()
+
+
+async def test_a_broker_that_passes_nothing_on_and_one_without_heartbeats(tmp_path: Path) -> None:
+    with kafka_cluster(tmp_path, brokers=(1, 2), controllers=(3000,)) as cluster:
+        port, first = free_port(), cluster.brokers[1]
+        first.java_options = debugged(port)
+        cluster.start_kraft("broker.session.timeout.ms=6000\n")
+        brokers: Mapping[int, Address | None] = {number: server.address for number, server in cluster.brokers.items()}
+        voters = {number: server.address for number, server in cluster.controllers.items()}
+
+        async def silent() -> set[int]:
+            answers = await ask_each(brokers, lambda address, _: WIRE.api_versions(address), CLOCK)
+            found = await ForwardingWatch(CLOCK).look(KafkaWire({}), brokers, answers)
+            assert isinstance(found, Known)
+            return {*found.value}
+
+        async def fenced() -> set[int]:
+            return {number for number, broker in (await WIRE.log(voters)).brokers.items() if broker.fenced}
+
+        await eventually(silent, lambda found: found == set())
+        with suspended(port, "to-controller-forwarding-channel-manager"):
+            await eventually(silent, lambda found: found == {1})
+            assert (await WIRE.metadata(first.address)).cluster_id, "it answers all else"
+        await eventually(silent, lambda found: found == set())
+        with suspended(port, "to-controller-heartbeat-channel-manager"):
+            await eventually(fenced, lambda found: found == {1})
+            assert (await WIRE.metadata(first.address)).cluster_id, "it answers"
+        await eventually(fenced, lambda found: found == set())

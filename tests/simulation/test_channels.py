@@ -1,9 +1,9 @@
-"""A leader whose changes of in-sync replicas reach no controller any more: the operator restarts it, once, and goes on
+"""A broker that has lost one of its channels to the controller: the operator restarts it, once, and goes on
 (docs/facts/kraft.md#a-leader-that-takes-nobody-back)."""
 
 import pytest
 
-from simulation.migration_world import MigrationWorld
+from simulation.migration_world import NAME, MigrationWorld
 from simulation.moments import second_batch, told, waits_for
 from simulation.test_rollback import assert_as_before
 from switchover.api.kafka_migration import NodeMode as Mode
@@ -14,7 +14,7 @@ def plant(world: MigrationWorld) -> str:
     moving = {int(name[-1]) + 1 for name in world.status["progress"]["batchNodes"]}
     leader = next(leader for key, (leader, _) in sorted(world.kafka.told.items())
                   if leader not in moving and moving & {*world.kafka.topics[key[0]][key[1]]})
-    world.kafka.lose_what_leaders_tell(leader)
+    world.kafka.takes_nobody_back.add(world.kafka.process(leader))
     return f"kafka-{leader - 1}"
 
 
@@ -57,3 +57,22 @@ def test_in_a_rollback_it_is_the_next_that_goes_back_to_zookeeper(world: Migrati
     assert stuck in remedies(world)[0]
     assert world.kafka.starts[stuck, Mode.ZOOKEEPER] == 2
     assert_as_before(world)
+
+
+@pytest.mark.parametrize(("channel", "reason"), [
+    ("passes_nothing_on", "ForwardingStuck"), ("without_heartbeats", "BrokerFenced")])
+def test_one_that_passes_nothing_on_or_whose_heartbeats_are_lost_is_restarted_as_well(
+        world: MigrationWorld, channel: str, reason: str) -> None:
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(soakSeconds=600))
+    lost: set[tuple[str, float]] = getattr(world.kafka, channel)
+
+    def remedied() -> bool:
+        if world.step == "Soak" and not lost:
+            lost.add(world.kafka.process(2))
+        return bool(remedies(world))
+
+    assert world.live(remedied)
+    assert "restart of kafka-1, the remediation of " + reason in remedies(world)[0]
+    assert world.live(lambda: world.step == "Finalize")
+    assert len(remedies(world)) == 1
+    assert world.kafka.starts["kafka-1", Mode.KRAFT] == 2
