@@ -210,14 +210,15 @@ def _approve(cluster: Cluster, run: Run, say: Callable[[str], None]) -> None:
 
 
 def _stop_zookeeper(cluster: Cluster, run: Run, say: Callable[[str], None]) -> None:
-    """Scale ZooKeeper to 0 once the migration asks for it, by the command that it names."""
+    """Scale ZooKeeper to 0 once the migration asks for it, by the commands that it names."""
     waiting = run.resource.get("status", {}).get("waitingFor", [])
     asked = next((item["unblocks"] for item in waiting if item["reason"] == "ZooKeeperRuns"), "")
     if not asked or run.connections:
         return
     run.connections = world.connections(cluster)
-    command = re.search(r"kubectl --namespace \S+ (scale statefulset/\S+ --replicas=0)", asked)
-    if command is None:
-        raise MigrationFailed(f"ZooKeeper is asked away without a command: {asked}")
-    say(f"stopping ZooKeeper: {command[0]}")
-    cluster.kubectl(*command[1].replace("/NAME", "/zookeeper").split())
+    commands = re.findall(r"kubectl --namespace \S+ (scale statefulset/[^\s/A-Z]+ --replicas=0)", asked)
+    if not commands:
+        raise MigrationFailed(f"ZooKeeper is asked away without a command that can be run: {asked}")
+    for command in commands:
+        say(f"stopping ZooKeeper: kubectl {command}")
+        cluster.kubectl(*command.split())

@@ -194,6 +194,7 @@ async def everything(server: ApiServer) -> None:
     await workloads.original("kafka-original")
     for other in OTHERS[:2]:
         assert await workloads.manifest(other["apiVersion"], other["kind"], other["metadata"]["name"]) is not None
+    assert await KubernetesSurvey(server).stateful_sets_behind(["kafka", "nobody"]) == {"kafka": ()}
     replicas = [{"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "OnDelete"}}]
     await workloads.patch("apps/v1", "StatefulSet", "kafka", replicas)
     for _ in Patience(30).looks():

@@ -193,6 +193,22 @@ async def test_objects_in_the_way_are_told_with_whose_they_are(survey: Kubernete
     assert found == {"Service kafka-controller": "", "Secret kafka-switchover": "switchover"}
 
 
+async def test_the_stateful_sets_behind_a_service(survey: KubernetesSurvey, run: Callable[..., Any]) -> None:
+    for name, storage in (("pzoo", "persistent"), ("zoo", "regional"), ("kafka", "")):
+        labels = {"app": "kafka"} if name == "kafka" else {"app": "zookeeper", "storage": storage}
+        manifest = stateful_set()
+        manifest["metadata"] = {"name": name}
+        manifest["spec"] |= {"replicas": 0, "selector": {"matchLabels": labels}, "template": {
+            "metadata": {"labels": labels}, "spec": {"containers": [{"name": name, "image": "localhost/zookeeper:1"}]}}}
+        run("apply", "-f", "-", manifest=manifest)
+    for name, selector in (("zookeeper", {"app": "zookeeper"}), ("pzoo", {"app": "zookeeper", "storage": "persistent"}),
+                           ("pinned", {"statefulset.kubernetes.io/pod-name": "zoo-1"}), ("outside", {})):
+        run("apply", "-f", "-", manifest={"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {
+            "ports": [{"port": 2181}], **({"selector": selector} if selector else {})}})
+    assert await survey.stateful_sets_behind(["zookeeper", "pzoo", "pinned", "outside", "nobody"]) == {
+        "zookeeper": ("pzoo", "zoo"), "pzoo": ("pzoo",), "pinned": ("zoo",), "outside": ()}
+
+
 async def test_migrations_that_take_groups_from_zookeeper_to_kafka(
     survey: KubernetesSurvey, run: Callable[..., Any], crds: list[dict[str, Any]]
 ) -> None:

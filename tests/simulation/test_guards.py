@@ -139,6 +139,10 @@ def test_a_broker_that_does_not_start_without_zookeeper_is_told_and_zookeeper_as
         world: MigrationWorld) -> None:
     """Its entry script asks for ZooKeeper, which nobody could see: it is put back, the image mended, it is stopped again."""
     before_finalize(world)
+    labels = {"app": "zookeeper"}
+    world.api.add("v1", "Service", "services", "zookeeper", spec={"selector": labels})
+    world.api.add("apps/v1", "StatefulSet", "statefulsets", "zoo", spec={
+        "replicas": 0, "template": {"metadata": {"labels": labels}, "spec": {"containers": []}}})
     world.api.edit("kafkamigrations", NAME, lambda found: found["spec"]["gates"].update(stepPatienceSeconds=60))
     assert world.live(world.approved_and(lambda: waits_for(world, "ZooKeeperRuns"), only=("Finalize", "HandOver")))
     world.story.clear()
@@ -149,7 +153,7 @@ def test_a_broker_that_does_not_start_without_zookeeper_is_told_and_zookeeper_as
     (victim,) = world.status["progress"]["batchNodes"]
     (told,) = (item for item in world.status["waitingFor"] if item["reason"] == "NotBackWithoutZooKeeper")
     assert "CrashLoopBackOff" in told["message"]
-    assert f"kubectl --namespace {NAMESPACE} scale statefulset/NAME --replicas=N" in told["unblocks"]
+    assert f"kubectl --namespace {NAMESPACE} scale statefulset/zoo --replicas=N" in told["unblocks"]
     assert (world.phase, condition(world, "Succeeded")[0]) == ("Stalled", "True")
 
     world.say("ZooKeeper is started again")

@@ -235,6 +235,7 @@ class Cluster:
             zookeeper_topics=self._known(ZooKeeperTopics(
                 {"orders": ZooKeeperTopic("topicIdAAAA", dict.fromkeys(range(3), (0, 1, 2)))}, (), False, ())),
             zookeeper_connections={"zookeeper:2181": self._known(self.connections)},
+            zookeeper_sets=self._known({"zookeeper": ("zookeeper",)}),
             partition_epoch=self._known(self.partition_epoch),
             stateless=self._known({}),
             answers={node_id: self._known(answer(node.mode, self.old, self._level())) for node_id, node in nodes.items()},

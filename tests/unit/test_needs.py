@@ -45,7 +45,7 @@ BEGUN: Mapping[tuple[str, Direction], Iterable[Need]] = {
     ("MoveBrokers", BACKWARD): {Need.PARITY, Need.STATELESS, Need.CAUGHT_UP, Need.FORWARDING},
     ("Soak", FORWARD): {Need.PARITY, Need.STATELESS, Need.CAUGHT_UP, Need.FORWARDING},
     ("Soak", BACKWARD): {Need.PARITY},
-    ("ReleaseZooKeeper", FORWARD): {Need.CLIENTS_OF_ZOOKEEPER},
+    ("ReleaseZooKeeper", FORWARD): {Need.CLIENTS_OF_ZOOKEEPER, Need.ZOOKEEPER_SETS},
 }
 """What costs a cluster something, where it is read once a step has begun; nowhere else."""
 BEFORE: Mapping[tuple[str, Direction], Iterable[Need]] = {

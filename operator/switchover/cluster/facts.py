@@ -100,6 +100,8 @@ class Facts:
     """Partitions that ZooKeeper's topics list and that have no state there -> replicas; none while dual write goes on."""
     zookeeper_connections: Mapping[str, Observed[int | None]] = field(default_factory=dict)
     """ZooKeeper's server -> its clients but ourselves; None where nobody accepts a connection any more."""
+    zookeeper_sets: Observed[Mapping[str, tuple[str, ...]]] = NOT_ASKED
+    """Service that `zookeeper.connect` may name -> the StatefulSets behind it."""
     answers: Mapping[int, Observed[NodeAnswer]] = field(default_factory=dict)         # node id -> ApiVersions
     views: Mapping[int, Observed[BrokerView]] = field(default_factory=dict)           # broker id -> its Metadata
     caught_up: Observed[tuple[CaughtUp, ...]] = NOT_ASKED

@@ -35,6 +35,7 @@ class Need(StrEnum):
     PARTITION_EPOCH = "partition_epoch"
     CLIENTS_OF_ZOOKEEPER = "zookeeper_connections"
     """Its servers are asked for them. There it may be gone, and nothing is read in it."""
+    ZOOKEEPER_SETS = "zookeeper_sets"
 
 
 def settings_are_read(needs: Set[str], kubernetes: Observed[KubernetesState]) -> bool:

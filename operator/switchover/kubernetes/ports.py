@@ -121,6 +121,10 @@ class Survey(Protocol):
         """The API server's clock: seconds since the epoch, whole ones."""
         ...
 
+    async def stateful_sets_behind(self, services: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+        """Of these names in our namespace those that a Service has: the StatefulSets whose pods it selects."""
+        ...
+
     async def group_migrations(self) -> Mapping[str, tuple[GroupMigration, ...]]:
         """The ConsumerGroupMigrations in our namespace with coordination to Kafka, by the group that they move."""
         ...

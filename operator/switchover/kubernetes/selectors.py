@@ -1,7 +1,11 @@
 """Label selectors as the Kubernetes API has them."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
+
+POD_NAME = "statefulset.kubernetes.io/pod-name"
+"""A label that each pod of a StatefulSet has, and its template has not."""
 
 
 def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
@@ -15,6 +19,16 @@ def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bo
 def required(selector: Mapping[str, Any] | None) -> Mapping[str, str]:
     """Labels that all it matches carry: by these a collection is asked for, where what matches is a small part of it."""
     return (selector or {}).get("matchLabels") or {}
+
+
+def leads_to(service: Mapping[str, Any], stateful_set: Mapping[str, Any]) -> bool:
+    """Does a Service select pods of a StatefulSet, whether there are some or not? One without a selector selects none."""
+    wanted = dict(service["spec"].get("selector") or {})
+    pod = wanted.pop(POD_NAME, "")
+    name, template = stateful_set["metadata"]["name"], stateful_set["spec"]["template"]
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    own = re.fullmatch(rf"{re.escape(name)}-\d+", pod) is not None if pod else bool(wanted)
+    return own and wanted.items() <= labels.items()
 
 
 def _meets(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:

@@ -164,11 +164,12 @@ def _patience(picture: Picture) -> float:
     return float(picture.spec.gates.step_patience_seconds)
 
 
-ASKED = (Need.CLIENTS_OF_ZOOKEEPER,)
+ASKED = (Need.CLIENTS_OF_ZOOKEEPER, Need.ZOOKEEPER_SETS)
 SOAKED: Gate[Picture] = Gate("Soaked", check_soaked)
 FINALIZED: Gate[Picture] = Gate("Finalized", check_finalized)
 DUAL_WRITE_ENDED: Gate[Picture] = Gate("DualWriteEnded", check_dual_write_ended)
 RETAINED: Gate[Picture] = Gate("Retained", check_retained)
 ZOOKEEPER_UNUSED: Gate[Picture] = Gate("ZooKeeperUnused", check_zookeeper_released, samples=samples, needs=ASKED)
 ZOOKEEPER_STOPPED: Gate[Picture] = Gate("ZooKeeperStopped", check_zookeeper_stopped, samples=samples, needs=ASKED)
-BACK_WITHOUT_ZOOKEEPER: Gate[Picture] = Gate("BackWithoutZooKeeper", check_back_without_zookeeper, patience=_patience)
+BACK_WITHOUT_ZOOKEEPER: Gate[Picture] = Gate(
+    "BackWithoutZooKeeper", check_back_without_zookeeper, patience=_patience, needs=(Need.ZOOKEEPER_SETS,))

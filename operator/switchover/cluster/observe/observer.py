@@ -9,6 +9,7 @@ from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
 from switchover.api.status import Direction
 from switchover.cluster import names, needs, own_addresses
 from switchover.cluster.effects import CreateStates, DeleteZNode, RaiseEpoch, RaiseVersions, SetQuota
+from switchover.cluster.ending import zookeeper_servers
 from switchover.cluster.facts import Examination, Facts, KubernetesState, Written
 from switchover.cluster.needs import Need
 from switchover.cluster.observe.caught_up import CaughtUpWatch
@@ -161,6 +162,7 @@ class Observer:
                 self._partition_epoch(needs.epoch_is_read(picture, named, zookeeper.result())))
             stateless = then.create_task(self._stateless(picture, written if Need.STATELESS in named else NOT_ASKED))
             connections = then.create_task(self._connections(Need.CLIENTS_OF_ZOOKEEPER in named))
+            zookeeper_sets = then.create_task(self._zookeeper_sets(picture, Need.ZOOKEEPER_SETS in named))
             settings = then.create_task(self._each(
                 brokers if needs.settings_are_read(named, kubernetes.result()) else {}, self._brokers_client.settings))
             groups = then.create_task(self._groups.seen(spec.gates.groups, clients.value.offsets))
@@ -188,6 +190,7 @@ class Observer:
             partition_epoch=partition_epoch.result(),
             stateless=stateless.result(),
             zookeeper_connections=connections.result(),
+            zookeeper_sets=zookeeper_sets.result(),
             answers=answers.result() | controllers.result(),
             views=seen,
             caught_up=caught_up,
@@ -370,6 +373,13 @@ class Observer:
         servers = self.zookeeper.servers() if wanted else ()
         found = await asyncio.gather(*(self._known(self._clients_of(server), READ_SECONDS) for server in servers))
         return {str(server): connections for server, connections in zip(servers, found, strict=True)}
+
+    async def _zookeeper_sets(self, picture: Picture, wanted: bool) -> Observed[Mapping[str, tuple[str, ...]]]:
+        if not wanted:
+            return NOT_ASKED
+        services = zookeeper_servers.services(picture.spec.zookeeper.connect, picture.namespace)
+        return await self._answers.observed(
+            "ZooKeeper's sets", lambda: self._survey.stateful_sets_behind(services), LOOKING_SECONDS, made_of=services)
 
     async def _clients_of(self, server: Address) -> int | None:
         """None where nobody is there: it was said so in this pass or moments ago, and nobody has answered since."""

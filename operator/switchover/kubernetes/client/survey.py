@@ -7,6 +7,7 @@ from typing import Any
 
 from switchover.api.meta import API_VERSION
 from switchover.kubernetes.client.api_server import FIELD_MANAGER, ApiServer, Conflict, NotFound
+from switchover.kubernetes.selectors import leads_to
 from switchover.kubernetes.survey import GroupMigration, StorageClasses, TemplateChange
 from switchover.outside.ask import Answers
 from switchover.outside.errors import Fenced
@@ -140,6 +141,15 @@ class KubernetesSurvey:
         made = await self._server.request(
             "POST", self._server.path("coordination.k8s.io/v1", "Lease"), lease, field_manager=FIELD_MANAGER, dry_run="All")
         return datetime.fromisoformat(made["metadata"]["creationTimestamp"]).timestamp()
+
+    async def stateful_sets_behind(self, services: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+        """By the labels of their templates: there may be no pod. A Service without a selector has none behind it."""
+        wanted = tuple(services)
+        found, sets = await asyncio.gather(
+            asyncio.gather(*(self._server.find(self._server.path("v1", "Service", name)) for name in wanted)),
+            self._server.items(self._server.path("apps/v1", "StatefulSet")))
+        return {name: tuple(sorted(each["metadata"]["name"] for each in sets if leads_to(service, each)))
+                for name, service in zip(wanted, found, strict=True) if service is not None}
 
     async def group_migrations(self) -> Mapping[str, tuple[GroupMigration, ...]]:
         """By group; one whose CRD is not installed is nobody's."""
