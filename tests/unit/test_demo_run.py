@@ -8,6 +8,7 @@ import pytest
 from rich.table import Table
 
 from demo import __main__ as forward
+from demo import migration
 from demo import run as demo
 from demo.cluster import Cluster, CommandFailed
 from demo.migration import MigrationFailed
@@ -97,3 +98,21 @@ def test_every_demo_tells_of_a_cluster_that_does_not_answer(output, monkeypatch,
     assert story.main() == 1
     assert found(output.with_name(directory))["reason"] == "the connection to the server was refused"
     assert "FAILED: the connection to the server was refused" in capsys.readouterr().out
+
+
+def asked(unblocks: str, monkeypatch) -> list[tuple[str, ...]]:
+    """What is run where the migration asks for ZooKeeper's end with this."""
+    ran: list[tuple[str, ...]] = []
+    monkeypatch.setattr(migration.world, "connections", lambda _: {"zookeeper-0": 0})
+    monkeypatch.setattr(Cluster, "kubectl", lambda _, *words: ran.append(words))
+    run = migration.Run(resource={"status": {"waitingFor": [{"reason": "ZooKeeperRuns", "unblocks": unblocks}]}})
+    migration._stop_zookeeper(Cluster("demo", {}), run, lambda _: None)
+    return ran
+
+
+def test_zookeeper_is_stopped_by_the_commands_that_the_migration_names(monkeypatch):
+    one, two = (f"kubectl --namespace demo scale statefulset/{name} --replicas=0" for name in ("pzoo", "zoo"))
+    assert asked(f"stop ZooKeeper, and keep its volumes: {one} && {two}; then one broker", monkeypatch) == [
+        ("scale", "statefulset/pzoo", "--replicas=0"), ("scale", "statefulset/zoo", "--replicas=0")]
+    with pytest.raises(MigrationFailed, match="without a command that can be run"):
+        asked("kubectl --namespace demo scale statefulset/NAME --replicas=0, where NAME is the StatefulSet", monkeypatch)
