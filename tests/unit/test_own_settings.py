@@ -46,5 +46,10 @@ def test_confluents_image_wants_the_clusters_id():
 def test_a_password_is_not_printed():
     told = list(own_settings.lines({"kafka-0": "mode C\nset listener.name.controller.plain.sasl.jaas.config=x password=y\n"},
                                    BITNAMI, "c"))
-    assert told == ["listener.name.controller.plain.sasl.jaas.config=<hidden>"
-                    "   (KAFKA_CFG_LISTENER_NAME_CONTROLLER_PLAIN_SASL_JAAS_CONFIG)"]
+    assert told[0] == ("listener.name.controller.plain.sasl.jaas.config=<hidden>"
+                       "   (KAFKA_CFG_LISTENER_NAME_CONTROLLER_PLAIN_SASL_JAAS_CONFIG)")
+
+
+def test_bitnamis_image_is_led_to_the_values_of_its_chart():
+    assert printed(BITNAMI)[-1] == "with Bitnami's chart set its values, not these variables: docs/charts/bitnami.md"
+    assert "bitnami.md" not in "".join((*printed(CONFLUENT), *printed()))

@@ -38,6 +38,8 @@ def lines(edits: Mapping[str, str], script: str, cluster_id: str) -> Iterator[st
         yield f"and without: {', '.join(f'{key}*' if key.endswith('.') else key for key in dropped)}"
     if preset is StartPreset.CONFLUENT:
         yield f"CLUSTER_ID={cluster_id} as a variable, which the image formats with"
+    elif preset is StartPreset.BITNAMI:
+        yield "with Bitnami's chart set its values, not these variables: docs/charts/bitnami.md"
 
 
 def _settings(text: str) -> Iterator[tuple[str, str]]:
