@@ -47,7 +47,7 @@ def test_the_stateful_sets_behind_a_service_are_named(
     assert zookeeper_servers.start(picture) == f"{start}, where N is the number of servers of each"
 
 
-def test_servers_that_are_named_are_counted_beside_those_behind_a_service() -> None:
+def test_servers_that_are_named_are_counted_and_those_behind_a_service_are_not() -> None:
     picture = releasing("zk-0.zk.tools:2181,zookeeper:2181", {"zookeeper": ("zoo",)})
     assert zookeeper_servers.start(picture) == (
         f"{SCALE.format('tools', 'zk', 1)} && {SCALE.format('kafka', 'zoo', 'N')}, where N is the number of servers of each")
