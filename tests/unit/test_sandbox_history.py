@@ -55,7 +55,7 @@ def test_a_lawful_log(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("rule", "lines"), [
     ("O4", (CREATED, record(1, evicting="p-2"), EVICTED)),
-    ("O2", (CREATED, record(1, step="Soak"), EVICTED)),
+    ("O2", (CREATED, record(1, step="Rehearse"), EVICTED)),
     ("O1", (CREATED, record(1), record(2, step="Soak"))),
     ("O7", (CREATED, record(1),
             line(2, "patch", "kafkamigrations", "kafka", {"spec": {"desiredState": "Paused"}}, by="alice"),
