@@ -38,8 +38,8 @@ def pod(name: str, *ips: str, host_ports: frozenset[int] | None = None) -> Pod:
     return Pod(name, f"uid-{name}", "node", True, False, "1", 0.0, False, "", ips=ips, host_ports=host_ports)
 
 
-def kafka(*pods: Pod, name: str = "kafka", replicas: int = 3) -> Workload:
-    return Workload(name, "uid", replicas, {}, {}, "1", "", (), {each.name: each for each in pods})
+def kafka(*pods: Pod, name: str = "kafka", replicas: int = 3, first: int = 0) -> Workload:
+    return Workload(name, "uid", replicas, {}, {}, "1", "", (), {each.name: each for each in pods}, first_ordinal=first)
 
 
 THREE = kafka(pod("kafka-0", "10.0.0.1"), pod("kafka-1", "10.0.0.2"), pod("kafka-2", "10.0.0.3"))
@@ -154,6 +154,13 @@ def test_behind_a_balancer_it_is_asked_at_the_port_that_brokers_listen_on() -> N
     assert asked(BALANCED)["kafka-1"] == (Address("10.0.0.2", 9092),)
     external = {1: {"EXTERNAL": Address("lb.example", 443), "PLAINTEXT": Address("10.9.9.9", 9092)}}
     assert asked(external, listener="EXTERNAL")["kafka-0"] == (Address("10.0.0.1", 19092),)
+
+
+def test_ordinals_may_begin_anywhere() -> None:
+    """`spec.ordinals.start`, stable since Kubernetes 1.31."""
+    from_one = kafka(pod("kafka-1", "10.0.0.1"), pod("kafka-2", "10.0.0.2"), replicas=2, first=1)
+    assert asked(at("kafka-1.kafka", "kafka-2.kafka"), from_one) == {}
+    assert asked(BALANCED, from_one) == {"kafka-1": (Address("10.0.0.1", 9092),), "kafka-2": (Address("10.0.0.2", 9092),)}
 
 
 def test_each_address_of_a_pod_is_asked() -> None:

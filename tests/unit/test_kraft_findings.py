@@ -416,6 +416,8 @@ FINDINGS = [
     Finding("TemplateIsOurs", "a clean-up of ControllerRevisions", without_original, F, "OriginalMissing",
             "ControllerRevision kafka-before-switchover-1"),
     Finding("ReplicasUnchanged", "a broker more", lambda p: spoil_workload(p, replicas=4), F, "ReplicasChanged", "kafka"),
+    Finding("ReplicasUnchanged", "other ordinals", lambda p: spoil_workload(p, first_ordinal=1), F, "ReplicasChanged",
+            "kafka"),
     Finding("NodesSchedulable", "a cordoned node", pod("kafka-2", cordoned=True), W, "NodeCordoned", "node-2"),
     Finding("NoPodWouldRestart", "a pod of an older revision", pod("kafka-1", revision="kafka-1"), W, "WouldRestart",
             "kafka-1"),

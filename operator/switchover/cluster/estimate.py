@@ -85,8 +85,7 @@ def nodes_of(picture: Picture) -> dict[str, NodeRecord]:
     if not isinstance(picture.facts.kubernetes, Known):
         return {}
     workloads = [found for found in picture.facts.kubernetes.value.brokers.values() if found is not None]
-    brokers = {f"{found.name}-{ordinal}": NodeRecord(-1, NodeMode.ZOOKEEPER)
-               for found in workloads for ordinal in range(found.replicas)}
+    brokers = {name: NodeRecord(-1, NodeMode.ZOOKEEPER) for found in workloads for name in found.wanted}
     return {**brokers, **controllers} if brokers else {}
 
 

@@ -8,7 +8,6 @@ It is a place to ask at.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from switchover.cluster import names
 from switchover.kubernetes.workloads import Pod, Workload
 from switchover.outside.addresses import Address, canonical
 from switchover.outside.observed import Known, Observed
@@ -16,11 +15,6 @@ from switchover.outside.observed import Known, Observed
 Registered = Mapping[int, Mapping[str, Address]]
 """/brokers/ids: broker id -> listener name -> address."""
 SHOWN = 5
-
-
-def pods_of(workload: Workload) -> tuple[str, ...]:
-    """The names of its pods, also of one that does not exist at this moment."""
-    return tuple(names.pod(workload.name, ordinal) for ordinal in range(workload.replicas))
 
 
 def identified(pods: Sequence[str], registered: Registered,
@@ -51,7 +45,7 @@ def places(workloads: Iterable[Workload], registered: Registered, bootstrap: Map
     an address of the pod, and by the brokers' own setting `listeners`.
     """
     sets = tuple(workloads)
-    if not isinstance(identified([pod for workload in sets for pod in pods_of(workload)], registered, {}), str):
+    if not isinstance(identified([pod for workload in sets for pod in workload.wanted], registered, {}), str):
         return {}
     spoken = {name for broker_id, listeners in registered.items() for name, address in listeners.items()
               if _same(address, bootstrap.get(broker_id))}
@@ -59,7 +53,7 @@ def places(workloads: Iterable[Workload], registered: Registered, bootstrap: Map
              for port in _ports(answer.value.get("listeners", ""), spoken)}
     advertised = [address for listeners in registered.values() for name, address in listeners.items() if name in spoken]
     return {name: _place(name, workload.pods.get(name), advertised, ports)
-            for workload in sets for name in pods_of(workload)}
+            for workload in sets for name in workload.wanted}
 
 
 def _place(name: str, pod: Pod | None, advertised: Sequence[Address], ports: set[int]) -> tuple[Address, ...] | str:

@@ -144,7 +144,7 @@ class Picture:
         for workload in facts.kubernetes.value.brokers.values():
             if workload is None:
                 return Unknown("a StatefulSet of brokers does not exist")
-            pods += identity.pods_of(workload)
+            pods += workload.wanted
         found = identity.identified(pods, facts.zookeeper.value.brokers, facts.identities)
         return Unknown(found) if isinstance(found, str) else Known(found, facts.zookeeper.at)
 

@@ -110,7 +110,14 @@ class Workload:
     claim_templates: tuple[str, ...] = ()                      # names of its volumeClaimTemplates
     strict_budgets: tuple[str, ...] = ()                       # those of `budgets` that never allow a disruption
     selectors: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)    # of every budget of the namespace
+    first_ordinal: int = 0            # spec.ordinals.start
 
     @property
     def kind(self) -> str:
         return "StatefulSet"
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The names of the pods that it shall have, also of one that does not exist at this moment."""
+        return tuple(f"{self.name}-{ordinal}"
+                     for ordinal in range(self.first_ordinal, self.first_ordinal + self.replicas))

@@ -106,13 +106,20 @@ def check_replicas_unchanged(picture: Picture) -> Verdict:
     state = kubernetes_of(picture)
     if isinstance(state, Verdict):
         return state
-    sets = {name: (workload, len(picture.pods_of(name))) for name, workload in state.brokers.items()}
-    sets[picture.spec.controllers.name] = state.controllers, len(picture.controllers)
-    for name, (workload, expected) in sets.items():
-        if workload is not None and workload.replicas != expected:
+    sets = {name: (workload, picture.pods_of(name)) for name, workload in state.brokers.items()}
+    sets[picture.spec.controllers.name] = state.controllers, tuple(picture.controllers)
+    for name, (workload, pods) in sets.items():
+        if workload is None or workload.wanted == pods:
+            continue
+        if workload.replicas != len(pods):
             return fail(REPLICAS_CHANGED, f"StatefulSet {name} was scaled while its nodes are being moved", subject=name,
-                        observed=workload.replicas, threshold=expected,
-                        unblocks=f"stop what scaled it (an autoscaler?) and scale it back to {expected}")
+                        observed=workload.replicas, threshold=len(pods),
+                        unblocks=f"stop what scaled it (an autoscaler?) and scale it back to {len(pods)}")
+        first = int(pods[0].rpartition("-")[2])
+        return fail(REPLICAS_CHANGED, f"spec.ordinals.start of StatefulSet {name} was changed while its nodes are being"
+                    " moved: Kubernetes replaces pods by others", subject=name, observed=workload.first_ordinal,
+                    threshold=first, unblocks=f"kubectl --namespace {picture.namespace} patch statefulset {name} --type merge"
+                    f" --patch '{{\"spec\":{{\"ordinals\":{{\"start\":{first}}}}}}}'")
     return passed("the number of nodes is as on record")
 
 

@@ -47,7 +47,7 @@ def find_missing_objects(picture: Picture) -> Iterator[Verdict]:
             yield fail(CLAIMED_BY_ANOTHER, f"StatefulSet {name} is claimed by the migration with uid"
                        f" {workload.claimed_by}", subject=f"StatefulSet {name}",
                        unblocks=f"finish that migration; if it is gone, remove the annotation {names.CLAIM}")
-        if len(workload.pods) != workload.replicas or not all(pod.ready for pod in workload.pods.values()):
+        if {*workload.pods} != {*workload.wanted} or not all(pod.ready for pod in workload.pods.values()):
             ready = sum(pod.ready for pod in workload.pods.values())
             yield wait(PODS_NOT_READY, f"not every pod of StatefulSet {name} is ready", subject=f"StatefulSet {name}",
                        observed=ready, threshold=workload.replicas, unblocks="all pods are ready")

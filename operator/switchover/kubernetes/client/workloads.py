@@ -96,6 +96,7 @@ class KubernetesWorkloads:
             ),
             strict_budgets=tuple(budget["metadata"]["name"] for budget in own_budgets if never_allows(budget)),
             selectors={budget["metadata"]["name"]: budget["spec"].get("selector") for budget in budgets},
+            first_ordinal=(found["spec"].get("ordinals") or {}).get("start", 0),
         )
 
     async def member_workloads(self, wanted: Iterable[tuple[str, str]]) -> Mapping[str, MemberWorkload | None]:
