@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
+from apiserver.kubelet import run_as_kubelet
 from patience import Patience
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import template
-from switchover.cluster.gates.workloads import check_template_is_ours
+from switchover.cluster.gates.workloads import check_replicas_unchanged, check_template_is_ours
 from switchover.cluster.preflight.objects import find_budgets_in_the_way
 from switchover.engine.gate import Verdict
 from switchover.kubernetes import gitops
@@ -266,6 +267,59 @@ async def test_a_budget_of_the_whole_namespace_lets_the_controllers_go_by_the_co
     run(*words)
     assert await found() == []
     assert (await read(workloads)).budgets == ("all",), "it goes on guarding the brokers"
+
+
+async def test_a_pod_with_two_budgets_can_be_evicted_after_the_command_that_is_printed(
+        server: ApiServer, workloads: KubernetesWorkloads, run: Callable[..., Any], namespace: str) -> None:
+    """One of them goes by a label that pods of a StatefulSet get, and that no template has."""
+    run("apply", "-f", "-", manifest=stateful_set())
+    for name, labels in (("kafka", LABELS), ("kafka-0", {"statefulset.kubernetes.io/pod-name": "kafka-0"})):
+        run("apply", "-f", "-", manifest={
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name},
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels}}})
+    for _ in Patience(30).looks():
+        pods = (await read(workloads)).pods
+        if len(pods) == 2:
+            break
+        await asyncio.sleep(0.1)
+    for pod in pods.values():                            # one that is Pending is evicted whatever budgets say
+        await run_as_kubelet(server, pod)
+
+    async def found() -> list[Verdict]:
+        picture = spoil_workload(moment("Preflight"), pods=(await read(workloads)).pods)
+        return [each for each in find_budgets_in_the_way(picture) if each.reason == "SeveralBudgets"]
+
+    with pytest.raises(Refused, match="more than one PodDisruptionBudget"):
+        await workloads.evict("kafka-0", pods["kafka-0"].uid)
+    [told] = await found()
+    assert "pod kafka-0 has more than one PodDisruptionBudget (kafka, kafka-0)" in told.message
+    program, *words = shlex.split(told.unblocks.rpartition(": ")[2].replace("--namespace kafka", f"--namespace {namespace}"))
+    assert program == "kubectl"
+    run(*words)
+    assert await found() == []
+    for _ in Patience(30).looks():
+        try:
+            await workloads.evict("kafka-0", pods["kafka-0"].uid)
+        except Refused:
+            await asyncio.sleep(0.1)                     # the disruption controller counts
+        else:
+            return
+    raise AssertionError("kafka-0 is not evicted")
+
+
+async def test_the_ordinals_of_brokers_are_put_back_by_the_command_that_is_printed(
+        workloads: KubernetesWorkloads, run: Callable[..., Any], namespace: str) -> None:
+    run("apply", "-f", "-", manifest=stateful_set())
+    run("patch", "statefulset", "kafka", "--type", "merge", "--patch", '{"spec":{"replicas":3,"ordinals":{"start":2}}}')
+    changed = await read(workloads)
+    assert changed.wanted == ("kafka-2", "kafka-3", "kafka-4")
+    picture = spoil(moment("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER), "kubernetes",
+                    brokers={"kafka": changed})
+    program, *words = shlex.split(check_replicas_unchanged(picture).unblocks.replace(
+        "--namespace kafka", f"--namespace {namespace}"))
+    assert program == "kubectl"
+    run(*words)
+    assert (await read(workloads)).wanted == ("kafka-0", "kafka-1", "kafka-2")
 
 
 async def test_budgets_that_never_allow_a_disruption(workloads: KubernetesWorkloads, run: Callable[..., Any]) -> None:

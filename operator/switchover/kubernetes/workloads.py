@@ -68,7 +68,8 @@ class Pod:
     addresses, the first one first; on its node's network (`hostNetwork`) they are the node's, and of their ports only
     `host_ports` are reserved for it. None: all ports of its addresses are its own. `unreached` are the brokers' addresses
     that a controller's pod did not reach when it started; None where it has not reported. `with_token` are its containers
-    that have a token of its ServiceAccount.
+    that have a token of its ServiceAccount. `budgets` are the PodDisruptionBudgets that select it by its own labels, of
+    which some are not its template's.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Pod:
     reached: Reached = RUNS
     unreached: tuple[str, ...] | None = None
     with_token: frozenset[str] = frozenset()
+    budgets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class Workload:
     update_strategy: Mapping[str, Any]
     update_revision: str
     claimed_by: str                   # our claim annotation, "" when free
-    budgets: tuple[str, ...]          # names of the PodDisruptionBudgets that select its pods
+    budgets: tuple[str, ...]          # names of the PodDisruptionBudgets that select what its template makes
     pods: Mapping[str, Pod]
     generation: int = 0               # of its spec; status does not move it
     applied_by: tuple[str, ...] = ()  # who but us applied a manifest that has the template we made
@@ -108,7 +110,7 @@ class Workload:
     managers: tuple[Manager, ...] = ()
     owner: str = ""                   # its controller by ownerReference, "Kafka my-cluster"; "" when nobody's
     claim_templates: tuple[str, ...] = ()                      # names of its volumeClaimTemplates
-    strict_budgets: tuple[str, ...] = ()                       # those of `budgets` that never allow a disruption
+    strict_budgets: tuple[str, ...] = ()                       # those of its template or pods that never allow a disruption
     selectors: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)    # of every budget of the namespace
     first_ordinal: int = 0            # spec.ordinals.start
 

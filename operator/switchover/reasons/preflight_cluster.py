@@ -225,12 +225,13 @@ SCRAM_ON_CONTROLLERS = Reason(
 
 SEVERAL_BUDGETS = Reason(
     SUBJECT, "SeveralBudgets", Urgency.STANDS,
-    meaning="Two PodDisruptionBudgets select the brokers' pods, or one of a whole namespace selects the "
-            "controllers beside the one that the migration makes for them. The eviction API refuses such pods "
-            "with an error, for ever.",
-    look="`kubectl get poddisruptionbudgets`.",
-    do="Delete all of them but one, or run the command that the finding prints: it takes the controllers out of "
-       "the wide one.")
+    meaning="Two PodDisruptionBudgets select a broker's pod, or one of a whole namespace selects the controllers "
+            "as well as the one that the migration makes for them. The eviction API refuses such pods with an "
+            "error, for ever. It goes by the labels of the pod, some of which its template does not have, such as "
+            "`statefulset.kubernetes.io/pod-name`.",
+    look="`kubectl get poddisruptionbudgets`, and `kubectl get pods --show-labels`.",
+    do="Delete all of them but one, or run the command that the finding prints: it deletes the one that selects "
+       "fewer of the brokers, or takes the controllers out of the wide one.")
 
 START_NOT_SUPPORTED = Reason(
     SUBJECT, "StartNotSupported", Urgency.STANDS,

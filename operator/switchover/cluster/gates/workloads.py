@@ -118,8 +118,8 @@ def check_replicas_unchanged(picture: Picture) -> Verdict:
         first = int(pods[0].rpartition("-")[2])
         return fail(REPLICAS_CHANGED, f"spec.ordinals.start of StatefulSet {name} was changed while its nodes are being"
                     " moved: Kubernetes replaces pods by others", subject=name, observed=workload.first_ordinal,
-                    threshold=first, unblocks=f"kubectl --namespace {picture.namespace} patch statefulset {name} --type merge"
-                    f" --patch '{{\"spec\":{{\"ordinals\":{{\"start\":{first}}}}}}}'")
+                    threshold=first, unblocks=f"kubectl --namespace {picture.namespace} patch statefulset {name} --type"
+                    f" merge --patch '{{\"spec\":{{\"ordinals\":{{\"start\":{first}}}}}}}'")
     return passed("the number of nodes is as on record")
 
 

@@ -12,7 +12,9 @@ from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import configured, examined, image_of, kubernetes, workloads
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, several, unknown, wait, warn
+from switchover.grouped import grouped
 from switchover.kubernetes.selectors import selects
+from switchover.kubernetes.workloads import Workload
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.preflight_cluster import (
     BROKER_DATA_IS_VOLATILE,
@@ -127,19 +129,36 @@ def find_budgets_in_the_way(picture: Picture) -> Iterator[Verdict]:
     """An eviction is refused for ever where two budgets select a pod, or where one allows no disruption at all."""
     for name, _, workload in workloads(picture):
         subject = f"StatefulSet {name}"
-        if len(workload.budgets) > 1:
-            yield fail(SEVERAL_BUDGETS, f"the pods of StatefulSet {name} have more than one PodDisruptionBudget"
-                       f" ({several(workload.budgets)}): Kubernetes refuses to evict such a pod", subject=subject,
-                       observed=len(workload.budgets), threshold=1, unblocks="delete all of them but one")
+        yield from _budgets_of_a_pod(picture, workload)
         for budget in workload.strict_budgets:
             yield fail(BUDGET_ALLOWS_NOTHING, f"PodDisruptionBudget {budget} allows no disruption even while every pod of"
                        f" {subject} is healthy: no broker could be evicted", subject=f"PodDisruptionBudget {budget}",
                        unblocks="set its maxUnavailable to 1, without minAvailable")
-        if not workload.budgets:
-            yield warn("NoBudget", f"no PodDisruptionBudget selects the pods of StatefulSet {name}: a drain may take brokers"
-                       " away while others are being moved", subject=subject,
+        if unguarded := sorted(pod.name for pod in workload.pods.values() if not pod.budgets):
+            yield warn("NoBudget", f"no PodDisruptionBudget selects {several(unguarded)} of StatefulSet {name}: a drain may"
+                       " take brokers away while others are being moved", subject=subject,
                        cure="create one with maxUnavailable 1")
     yield from _budgets_of_the_controllers(picture)
+
+
+def _budgets_of_a_pod(picture: Picture, workload: Workload) -> Iterator[Verdict]:
+    """By the pods' own labels, as Kubernetes judges, and by the template's, which the next pods have."""
+    pods = sorted(workload.pods.values(), key=lambda pod: pod.name)
+    alike = grouped((pod.budgets, pod.name) for pod in pods)
+    for budgets, named in {workload.budgets: [], **alike}.items():
+        if len(budgets) < 2:
+            continue
+        who = (f"pod {named[0]} has" if len(named) == 1 else f"pods {several(named)} have" if named else
+               f"the next pods of StatefulSet {workload.name} have")
+        selected = {budget: sum(budget in pod.budgets for pod in pods) for budget in budgets}
+        narrow = [budget for budget in budgets if selected[budget] < max(selected.values())]
+        command = f"kubectl --namespace {picture.namespace} delete poddisruptionbudget"
+        cure = f"{command} NAME, where NAME is the one of {several(budgets)} that guards nothing else"
+        if len(narrow) == len(budgets) - 1:
+            cure = f"unless that guards other pods, too: {command} {' '.join(narrow)}"
+        yield fail(SEVERAL_BUDGETS, f"{who} more than one PodDisruptionBudget ({several(budgets)}): Kubernetes refuses to"
+                   " evict such a pod", subject=f"StatefulSet {workload.name}", observed=len(budgets), threshold=1,
+                   unblocks=cure)
 
 
 def _budgets_of_the_controllers(picture: Picture) -> Iterator[Verdict]:

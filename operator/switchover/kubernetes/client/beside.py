@@ -3,7 +3,7 @@
 A namespace with a thousand workloads has a thousand of them: each workload finds its own without a look at the others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from switchover.kubernetes.selectors import required
@@ -37,13 +37,18 @@ def target(found: Object) -> tuple[str, str]:
     return named.get("kind", "Deployment"), named.get("name", "")
 
 
-def subjects(kind: str, workload: Object) -> frozenset[Subject]:
-    """What may be about a workload is about one of these."""
+def subjects(kind: str, workload: Object, pods: Iterable[Object] = ()) -> frozenset[Subject]:
+    """What may be about a workload, or about one of its pods, is about one of these."""
     template = workload["spec"]["template"]
-    labels = (template.get("metadata") or {}).get("labels") or {}
     return frozenset({
         ANYTHING, ("target", kind, workload["metadata"]["name"]),
-        *(("label", key, value) for key, value in labels.items()), *(("claim", name, "") for name in claims(template))})
+        *(("label", key, value) for each in (template, *pods) for key, value in labels(each).items()),
+        *(("claim", name, "") for name in claims(template))})
+
+
+def labels(found: Object) -> Mapping[str, str]:
+    """Of a pod, or of a template of pods."""
+    return (found.get("metadata") or {}).get("labels") or {}
 
 
 def claims(template: Object) -> frozenset[str]:

@@ -29,10 +29,10 @@ async def read_member_workloads(
     """By name; None for one that does not exist. Pods are read after the workloads, so that none of theirs is missing."""
     pairs = tuple(wanted)
     found = await asyncio.gather(*(server.find(server.path("apps/v1", kind, name)) for kind, name in pairs))
-    there = [(kind, each) for (kind, _), each in zip(pairs, found, strict=True) if each is not None]
-    subjects = frozenset().union(*(beside.subjects(kind, each) for kind, each in there))
-    owned = (_selected(server, kind, each) for (kind, _), each in zip(pairs, found, strict=True))
-    by_kind, *own = await asyncio.gather(_lists(server, BESIDE, lambda path: server.about(path, subjects)), *owned)
+    own = await asyncio.gather(*(_selected(server, kind, each) for (kind, _), each in zip(pairs, found, strict=True)))
+    subjects = frozenset().union(*(beside.subjects(kind, each, selected["Pod"])
+                                   for (kind, _), each, selected in zip(pairs, found, own, strict=True) if each is not None))
+    by_kind = await _lists(server, BESIDE, lambda path: server.about(path, subjects))
     return {name: None if each is None else _workload(kind, each, {**by_kind, **selected})
             for (kind, name), each, selected in zip(pairs, found, own, strict=True)}
 
@@ -72,10 +72,12 @@ def _workload(kind: str, found: Object, by_kind: Mapping[str, list[dict[str, Any
     annotations = metadata.get("annotations") or {}
     sets = [each for each in by_kind.get("ReplicaSet", ()) if _is_owned(each, {metadata["uid"]})]
     owners = {metadata["uid"]} | {each["metadata"]["uid"] for each in sets}
-    pods = [read_member_pod(pod) for pod in by_kind["Pod"] if _is_owned(pod, owners)]
+    own = [pod for pod in by_kind["Pod"] if _is_owned(pod, owners)]
+    pods = [read_member_pod(pod) for pod in own]
     newest, running = _newest(spec["template"], sets), {pod.revision for pod in pods}
-    labels = (spec["template"].get("metadata") or {}).get("labels") or {}
-    budgets = [each for each in by_kind["PodDisruptionBudget"] if selects(each["spec"].get("selector"), labels)]
+    labels = [beside.labels(each) for each in (spec["template"], *own)]
+    budgets = [each for each in by_kind["PodDisruptionBudget"]
+               if any(selects(each["spec"].get("selector"), those) for those in labels)]
     return MemberWorkload(
         kind=kind,
         name=metadata["name"],

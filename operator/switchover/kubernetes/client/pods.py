@@ -26,7 +26,8 @@ def never_allows(budget: Mapping[str, Any]) -> bool:
     return current and bool(0 < expected <= desired)
 
 
-def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None, claims: Mapping[str, str]) -> Pod:
+def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None, claims: Mapping[str, str],
+             budgets: tuple[str, ...] = ()) -> Pod:
     """A pod of the API as a fact; `cordoned` are the nodes that are, None when that cannot be known.
 
     `claims` has the uid of every volume claim of the namespace.
@@ -52,6 +53,7 @@ def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None, claims: Ma
         with_token=frozenset(
             container["name"] for kind in ("initContainers", "containers") for container in pod["spec"].get(kind) or ()
             if any(mount["mountPath"] == TOKEN for mount in container.get("volumeMounts") or ())),
+        budgets=budgets,
     )
 
 

@@ -75,7 +75,9 @@ class KubernetesWorkloads:
         cordoned = await self._cordoned({node for pod in own if (node := pod["spec"].get("nodeName"))})
         claims = {claim["metadata"]["name"]: claim["metadata"]["uid"] for claim in volumes}
         labels = (found["spec"]["template"].get("metadata") or {}).get("labels") or {}
-        own_budgets = [budget for budget in budgets if selects(budget["spec"].get("selector"), labels)]
+        guards = {pod["metadata"]["name"]: _selecting(budgets, _metadata(pod, "labels", {})) for pod in own}
+        guard = _selecting(budgets, labels)
+        guarding = {*guard}.union(*guards.values())
         return Workload(
             name=found["metadata"]["name"],
             uid=uid,
@@ -84,8 +86,8 @@ class KubernetesWorkloads:
             update_strategy=found["spec"].get("updateStrategy") or {},
             update_revision=(found.get("status") or {}).get("updateRevision", ""),
             claimed_by=_metadata(found, "annotations", {}).get(names.CLAIM, ""),
-            budgets=tuple(budget["metadata"]["name"] for budget in own_budgets),
-            pods={pod["metadata"]["name"]: read_pod(pod, cordoned, claims) for pod in own},
+            budgets=guard,
+            pods={name: read_pod(pod, cordoned, claims, guards[name]) for pod in own for name in [pod["metadata"]["name"]]},
             generation=found["metadata"].get("generation", 0),
             applied_by=applied_by(found),
             marks=ownership.marks(found),
@@ -94,7 +96,8 @@ class KubernetesWorkloads:
             claim_templates=tuple(
                 claim["metadata"]["name"] for claim in found["spec"].get("volumeClaimTemplates") or ()
             ),
-            strict_budgets=tuple(budget["metadata"]["name"] for budget in own_budgets if never_allows(budget)),
+            strict_budgets=tuple(name for budget in budgets for name in [budget["metadata"]["name"]]
+                                 if name in guarding and never_allows(budget)),
             selectors={budget["metadata"]["name"]: budget["spec"].get("selector") for budget in budgets},
             first_ordinal=(found["spec"].get("ordinals") or {}).get("start", 0),
         )
@@ -354,6 +357,11 @@ class KubernetesWorkloads:
         if lease is not None and holder_of(lease) == holder:
             unchanged = {field: lease["metadata"][field] for field in ("uid", "resourceVersion")}
             await self._delete(path, {"preconditions": unchanged})
+
+
+def _selecting(budgets: Iterable[Mapping[str, Any]], labels: Mapping[str, str]) -> tuple[str, ...]:
+    """The names of those that select a pod with these labels."""
+    return tuple(budget["metadata"]["name"] for budget in budgets if selects(budget["spec"].get("selector"), labels))
 
 
 def _metadata(found: Mapping[str, Any], field: str, default: Any) -> Any:
