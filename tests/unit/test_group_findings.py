@@ -178,6 +178,8 @@ FINDINGS = [
         KAFKA_GROUP_REMOTE_ASSIGNOR="range")), protocol={"to": "Classic"}), FAIL, "ForbiddenSetting", "orders"),
     Finding("StaticMembers", "in a Deployment", with_member(0, instance_id="orders-a"), FAIL, "StaticMembersInDeployment",
             "orders-a", "StatefulSet"),
+    Finding("StaticMembers", "of the node", with_member(0, instance_id="node-0"), FAIL,
+            "StaticMembersInDeployment", "node-0", "spec.rollout.surge"),
     # strategies
     Finding("Strategies", "librdkafka", specced(workload_of(**BOUNCES), assignmentStrategy={
         "to": "cooperative-sticky", "clientFamily": "Librdkafka"}), FAIL, "StrategiesCannotMix", "cooperative-sticky",
@@ -411,6 +413,7 @@ class Warned(NamedTuple):
 
 
 ARGO = {"argocd.argoproj.io/tracking-id": "shop:apps/Deployment:shop/orders"}
+OF_ADDRESS = f"ip-{min(next(iter(moment('Preflight').pods()))[2].ips).replace('.', '-')}"
 WARNINGS = [
     Warned("Group", "an assignor of their own", with_group(assignor="rendezvous"), "ClientAssignorLost", "depends"),
     Warned("PatchRelease", "not told", then(
@@ -434,6 +437,13 @@ WARNINGS = [
     Warned("GitOps", "Argo CD", with_source(marks=ARGO), "GitOpsOwnsIt", "RespectIgnoreDifferences"),
     Warned("Workloads", "a strict budget", with_source(budgets={"orders": 0}), "StrictBudget", "delete that pod"),
     Warned("Tools", "always", lambda picture: picture, "OldToolsGoBlind", "", Severity.INFO),
+    *(Warned("StaticMembers", f"by {what}", with_member(0, instance_id=made), "StaticMembersLeaveLate", "rollout of its own")
+      for what, made in (("pod name", "worker-orders-0"), ("its random end", "w_ers-0"), ("uid", "uid-of-orders-0"),
+                         ("address", OF_ADDRESS))),
+    Warned("StaticMembers", "by pod name, in place", then(specced(rollout={"steps": [{"pods": 1}], "surge": 0}), with_member(
+        0, instance_id="orders-0"), with_member(1, instance_id="fixed")), "StaticMembersLeaveLate", "a pause of a session"),
+    Warned("StaticMembers", "by address, in a StatefulSet", then(instead(lambda: moment("Preflight", spec=spec_of(
+        workload_of("StatefulSet")))), with_member(0, instance_id=OF_ADDRESS)), "StaticMembersLeaveLate", "session"),
 ]
 
 

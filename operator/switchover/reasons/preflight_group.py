@@ -183,12 +183,13 @@ SECRET_NOT_ALLOWED = Reason(
 
 STATIC_MEMBERS_IN_DEPLOYMENT = Reason(
     SUBJECT, "StaticMembersInDeployment", Urgency.STANDS,
-    meaning="Members of a Deployment have a `group.instance.id`. A Deployment's new pods start beside the old "
-            "ones, and two pods cannot have one id: one of them would die.",
+    meaning="Members of a Deployment have a `group.instance.id` in which nothing is of their pod: neither its name, its "
+            "uid nor an address. A Deployment's new pods run at the same time as the old ones, and a new pod with the id "
+            "of an old one is refused. Ids that are made of the pod are a Warning (StaticMembersLeaveLate).",
     look="`subject` is an id.",
     do="Run static members in a StatefulSet, where a pod's successor takes its id when the pod has gone: the "
-       "quietest way there is, nothing moves. Or give the id up in the Deployment first, in a rollout of its own, "
-       "or set `spec.protocol.strategy` to Offline: then no two pods run at once.")
+       "quietest way there is, nothing moves. Or give the id up in the Deployment first, in a rollout of its own; "
+       "or set `spec.rollout.surge` to 0, or `spec.protocol.strategy` to Offline: then no two pods run at once.")
 
 STRATEGIES_CANNOT_MIX = Reason(
     SUBJECT, "StrategiesCannotMix", Urgency.STANDS,

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from switchover.api.consumer_group_migration import Workload, WorkloadKind
-from switchover.engine.gate import Verdict, check, fail, warn
+from switchover.engine.gate import Verdict, check, fail, several, warn
 from switchover.groups.gates.protocol import to_consumer
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.reading import group, workloads
 from switchover.groups.slots import sizes
 from switchover.groups.workloads.change import Unsupported, changed, container_of
+from switchover.kubernetes.members import MemberPod
 from switchover.reasons.preflight_group import FORBIDDEN_SETTING, STATIC_MEMBERS_IN_DEPLOYMENT
 
 FORBIDDEN = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
@@ -19,6 +20,8 @@ ONLY_CONSUMER = ("group.remote.assignor",)
 """Java does not start with it under the classic protocol."""
 NOT_RE2 = re.compile(r"\(\?(?:[=!>]|<[=!])|\\[1-9]|[*+?}]\+")
 """Look-around, atomic groups, back-references, possessive quantifiers: RE2/J, by which brokers match, has none of them."""
+RANDOM_END = 5
+"""Characters at the end of a Deployment's pod's name that no other pod has (SimpleNameGenerator in apiserver's names)."""
 
 
 def settings_in(container: Mapping[str, Any]) -> frozenset[str]:
@@ -56,21 +59,35 @@ def find_small_canary(picture: Picture) -> Iterator[Verdict]:
 
 
 def find_static_members(picture: Picture) -> Iterator[Verdict]:
-    """Two pods cannot have one instance id: a Deployment's new pod runs beside the one that has it."""
-    if picture.offline or picture.in_place:
+    """Two pods cannot have one instance id, and an id that no successor takes keeps its partitions for a session."""
+    if picture.offline:
         return
-    static = [member for member in group(picture).members if member.instance_id]
     for workload in picture.spec.workloads:
-        if workload.kind is WorkloadKind.DEPLOYMENT and static and _owns(picture, workload, static[0].member_id):
-            yield fail(STATIC_MEMBERS_IN_DEPLOYMENT, f"members of Deployment {workload.name} have a group.instance.id, and"
-                       " its pods are replaced by new ones beside them: the new ones would be refused"
-                       " (UNRELEASED_INSTANCE_ID)",
-                       subject=static[0].instance_id, unblocks="run static members in a StatefulSet, or give the id up")
+        leaving, shared = [], []
+        for pod in (pod for name, _, pod in picture.pods() if name == workload.name):
+            for member in picture.members_of(pod):
+                if member.instance_id:
+                    goes = any(mark in member.instance_id for mark in _marks(workload, pod))
+                    (leaving if goes else shared).append(member.instance_id)
+        if shared and workload.kind is WorkloadKind.DEPLOYMENT and not picture.in_place:
+            yield fail(STATIC_MEMBERS_IN_DEPLOYMENT, f"members of Deployment {workload.name} have a group.instance.id that"
+                       f" is not made of their pod's name ({several(shared)}): a new pod runs at the same time as the one"
+                       " that it replaces, and if it has the same id it is refused (UNRELEASED_INSTANCE_ID)",
+                       subject=shared[0], unblocks="run static members in a StatefulSet, set spec.rollout.surge to 0, or"
+                       " give the id up")
+        if leaving:
+            yield warn("StaticMembersLeaveLate", f"members of {workload.kind} {workload.name} have a group.instance.id that"
+                       f" is made of their pod ({several(leaving)}): a static member does not leave when its pod stops, and"
+                       " no new pod takes its id, so nobody consumes its partitions until its session ends (45 s by"
+                       " default)", subject=leaving[0],
+                       cure="give the ids up before, in a rollout of its own, or accept a pause of a session for each batch")
 
 
-def _owns(picture: Picture, workload: Workload, member_id: str) -> bool:
-    return any(member.member_id == member_id for name, _, pod in picture.pods() if name == workload.name
-               for member in picture.members_of(pod))
+def _marks(workload: Workload, pod: MemberPod) -> Iterator[str]:
+    """What an id is made of that goes with its pod. The name of a StatefulSet's pod is its successor's as well."""
+    yield from (pod.uid, *pod.ips, *(re.sub(r"[.:]", "-", ip) for ip in pod.ips))
+    if workload.kind is WorkloadKind.DEPLOYMENT:
+        yield pod.name[-RANDOM_END:]
 
 
 def find_patterns(picture: Picture) -> Iterator[Verdict]:
