@@ -104,7 +104,7 @@ class Controller:
             Mode.MIGRATION_CONTROLLER, NODE,
             Voters({NODE: self.server.address}, ControllerListener("CONTROLLER", port, "PLAINTEXT", {})),
             brokers.find(TEMPLATE, BrokerSet(name="kafka"), live), random_id(), str(self.metadata)))
-        tries = reach.init_container([str(broker.server.address)], {"image": "kafka"})
+        tries = reach.init_container([f"tls://{broker.server.address}"], {"image": "kafka"})
         variables = {"SWITCHOVER_RUN": str(self.run), "SWITCHOVER_TERMINATION_LOG": str(self.run / "reach")}
         subprocess.run(tries["command"], env=os.environ | variables, check=True, timeout=stretched(40))
 

@@ -51,7 +51,7 @@ def needed(kinds: set[str]) -> set[Right]:
     if CLUSTERS in kinds:
         own.add(("switchover.dev", PLURALS[GROUPS], "list"))
     own |= {(*each, verb) for kind in kinds for each in WATCHED[kind] for verb in ("list", "watch")}
-    return {("", "events", "create"), ("", "namespaces", "get"), *own} | {
+    return {("", "events", "create"), ("", "events", "list"), ("", "namespaces", "get"), *own} | {
         (*each, verb) for kind in kinds for each, verbs in PREFLIGHT[kind].items() for verb in verbs}
 
 

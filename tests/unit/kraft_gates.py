@@ -40,11 +40,12 @@ def to_b() -> Picture:
                   PRE)
 
 
-def reaching(*unreached: str, reported: bool = True) -> Picture:
-    """ProvisionControllers, with controllers that have tried the brokers."""
+def reaching(*unreached: str, reported: bool = True, connected: bool = False) -> Picture:
+    """ProvisionControllers, with controllers that have asked the brokers."""
     picture = moment("ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, (), PRE)
     state = value(picture.facts.kubernetes)
-    pods = {name: replace(pod, unreached=unreached if reported else None) for name, pod in state.controllers.pods.items()}
+    told = dict.fromkeys(unreached, connected) if reported else None
+    pods = {name: replace(pod, unreached=told) for name, pod in state.controllers.pods.items()}
     template = {"spec": {"initContainers": [{"name": reports.REACH}], "containers": []}}
     return spoil(picture, "kubernetes", controllers=replace(state.controllers, pods=pods, template=template))
 

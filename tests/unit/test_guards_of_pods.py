@@ -26,6 +26,9 @@ class Server(ApiServer):
         return {"metadata": {"name": "kafka", "uid": "u", "resourceVersion": "1", "generation": 1},
                 "spec": {"replicas": 3, "selector": {"matchLabels": LABELS}, "template": template}}
 
+    async def events(self, uid: str, most: int) -> list[dict[str, Any]]:
+        return []
+
     async def items(self, path: str, labels: Any = None) -> list[dict[str, Any]]:
         match path.rpartition("/")[2]:
             case "poddisruptionbudgets":

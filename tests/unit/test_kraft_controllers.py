@@ -16,10 +16,12 @@ from switchover.cluster.door import brokers, edits, mount, name_cache
 from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.door.scripts import GUARD, REACH
 from switchover.cluster.ending import needs_zookeeper
+from switchover.cluster.goals import claim_and_provision
 from switchover.cluster.modes import ControllerListener, Voters
+from switchover.engine.effects import Apply, WriteNodeFiles
 from switchover.kubernetes import reports
 from switchover.outside.addresses import Address
-from unit.pictures import given, spec_of, stateful_set
+from unit.pictures import given, moment, spec_of, spoil, spoil_workload, stateful_set, value, workload_of
 
 TRACKING = ("argocd.argoproj.io/instance", "app.kubernetes.io/instance", "kustomize.toolkit.fluxcd.io/name",
             "meta.helm.sh/release-name")
@@ -134,6 +136,48 @@ def test_service_budget_and_statefulset_select_the_controllers_alone():
     assert made["PodDisruptionBudget"]["spec"]["selector"] == {"matchLabels": own}
     assert made["StatefulSet"]["spec"]["selector"] == {"matchLabels": own}
     assert own.items() <= pod()["metadata"]["labels"].items()
+
+
+MESH = {"sidecar.istio.io/inject": "true", "istio.io/rev": "stable", "azure.workload.identity/use": "true"}
+
+
+def test_a_label_by_which_something_injects_is_copied_and_one_by_which_pods_are_selected_is_not():
+    source = demo()
+    used = {"example.org/set", "example.org/budget", "example.org/apart", "example.org/zone"}
+    source["metadata"]["labels"] |= MESH | dict.fromkeys(used, "kafka") | {"team": "streams", "helm.sh/chart": "kafka-1"}
+    source["spec"] |= {
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"example.org/apart": "kafka"}}}]}},
+        "topologySpreadConstraints": [{"labelSelector": {"matchLabels": {"example.org/zone": "kafka"}}}]}
+    selectors = ({"matchLabels": {"app": "kafka", "example.org/set": "kafka"}}, None, {},
+                 {"matchExpressions": [{"key": "example.org/budget", "operator": "Exists"}]})
+    own = names.controller_labels("kafka-controller", "to-kraft")
+    assert controllers.pod_labels("to-kraft", spec_of(), source, selectors) == {**MESH, **own}
+    made = pod(template=source)["metadata"]["labels"]
+    assert MESH.items() <= made.items()
+    assert source["metadata"]["labels"].items() >= MESH.items()
+    of_user = with_controllers(template={"labels": {"istio.io/rev": "canary"}})
+    assert controllers.pod_labels("to-kraft", of_user, source, selectors)["istio.io/rev"] == "canary"
+
+
+def test_what_selects_pods_of_the_namespace_is_what_no_label_of_theirs_is_made_of():
+    """As the controllers are made by the walk: by the StatefulSet's own selector and by every budget's."""
+    picture = moment("ProvisionControllers", Mode.ZOOKEEPER, Mode.MIGRATION_CONTROLLER)
+    template = deepcopy(dict(workload_of(picture).template))
+    template["metadata"]["labels"] |= {"example.org/set": "kafka", "example.org/budget": "kafka", **MESH}
+    state = value(picture.facts.kubernetes)
+    original = {**state.originals["kafka"], "template": template}
+    picture = spoil_workload(picture, template=template, selector={"matchLabels": {"example.org/set": "kafka"}},
+                             selectors={"all": {"matchLabels": {"example.org/budget": "kafka"}}})
+    picture = spoil(picture, "kubernetes", controllers=None, originals={"kafka": original})
+    [files] = claim_and_provision(picture)
+    assert isinstance(files, WriteNodeFiles)
+    picture = spoil(picture, "kubernetes", node_files={"kafka": state.node_files["kafka"], "kafka-controller": files.files})
+    [made] = [effect.manifest for effect in claim_and_provision(picture)
+              if isinstance(effect, Apply) and effect.manifest["kind"] == "StatefulSet"]
+    labels = made["spec"]["template"]["metadata"]["labels"]
+    assert MESH.items() <= labels.items()
+    assert not {"example.org/set", "example.org/budget"} & labels.keys()
 
 
 def test_labels_of_the_user_cannot_take_ours_away():
@@ -267,6 +311,11 @@ def test_its_resources_are_the_controllers_own():
     broker = {"requests": {"memory": "64Gi"}}
     own = copied(resources=broker)["containers"][0]
     assert own["resources"] == {"requests": {"cpu": "100m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}
+    counted = {"requests": {"cpu": "2", "ephemeral-storage": "1Gi"}, "limits": {"cpu": "4", "memory": "64Gi", "gpu": "1"}}
+    for each in (made := copied(resources=counted))["initContainers"][0], made["containers"][0]:
+        assert each["resources"] == {
+            "requests": {"cpu": "100m", "memory": "1Gi", "ephemeral-storage": "1Gi"},
+            "limits": {"cpu": "4", "memory": "2Gi"}}, "a quota that counts it refuses whoever does not say it"
     asked = with_controllers(template={"resources": {"limits": {"memory": "4Gi"}}})
     assert copied(None, asked, resources=broker)["containers"][0]["resources"] == {"limits": {"memory": "4Gi"}}
 

@@ -262,7 +262,9 @@ FINDINGS = [
             "kafka-controller-1"),
     # reach
     Finding("ControllersReachBrokers", "a network that lets brokers in alone", lambda _: reaching(
-        "kafka-0.kafka:9092", "kafka-1.kafka:9092"), W, "BrokersOutOfReach", "pod kafka-controller-0"),
+        "kafka-0.kafka:9092", "kafka-1.kafka:9092"), W, "BrokersOutOfReach", "pod kafka-controller-0", "NetworkPolicy"),
+    Finding("ControllersReachBrokers", "a mesh that takes connections of its own alone", lambda _: reaching(
+        "kafka-0.kafka:9092", connected=True), W, "BrokersOutOfReach", "pod kafka-controller-0", "a mesh's sidecar"),
     Finding("ControllersReachBrokers", "a pod that starts still", lambda _: reaching(reported=False), U,
             "ReachUnknown", "pod kafka-controller-0"),
     Finding("ControllersReachBrokers", "a broker that is not there as controllers are made", lambda p: zookeeper(

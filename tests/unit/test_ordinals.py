@@ -62,6 +62,9 @@ class Server(ApiServer):
         return {"metadata": {"name": "kafka", "uid": "u"},
                 "spec": {"replicas": 2, "template": {"spec": {"containers": []}}, **self.ordinals}}
 
+    async def events(self, uid: str, most: int) -> list[dict[str, Any]]:
+        return []
+
     async def items(self, path: str, labels: Any = None) -> list[dict[str, Any]]:
         return []
 

@@ -195,4 +195,4 @@ def test_a_job_that_runs_says_what_its_pod_waits_for() -> None:
     assert read_job(job(), [waiting]).words == "pod a: container kafka: ErrImagePull: no such image"
     assert read_job(job(), [job_pod("a", "2026-11-21T20:00:00Z", phase="Running")]).words == "pod a: Running"
     assert read_job(job(), []) == JobRun(
-        "audit", JobState.RUNNING, "", "it has no pod; kubectl describe job audit says why not", "u", CREATED)
+        "audit", JobState.RUNNING, "", "it has no pod; kubectl describe job audit says more", "u", CREATED)

@@ -9,6 +9,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal.replica_job import RELEASE, rehearse
 from switchover.engine.effects import Create
 from switchover.outside.observed import Known, Observed, Unknown
+from unit.kraft_spoilers import container
 from unit.pictures import BROKERS, NOW, moment, with_fact
 
 
@@ -24,6 +25,19 @@ def test_the_replica_has_the_protocol_version_of_the_brokers_or_what_it_is_raise
     [effect] = rehearse(before_the_job(Known({PROTOCOL_VERSION: version}, NOW)))
     assert isinstance(effect, Create)
     assert effect.manifest["metadata"]["annotations"][RELEASE] == release
+
+
+def test_its_containers_have_a_limit_of_cpu_where_the_brokers_have() -> None:
+    """A quota that counts it refuses whoever does not say it."""
+    picture = before_the_job(Known({PROTOCOL_VERSION: "3.9-IV0"}, NOW))
+
+    def limits(**resources: object) -> set[str | None]:
+        [effect] = rehearse(container(resources=resources)(picture))
+        assert isinstance(effect, Create)
+        return {each["resources"]["limits"].get("cpu") for each in effect.manifest["spec"]["template"]["spec"]["containers"]}
+
+    assert limits(requests={"cpu": "1"}) == {None}
+    assert limits(limits={"cpu": "4", "memory": "8Gi"}) == {"4"}
 
 
 def test_nothing_is_rehearsed_for_a_protocol_version_that_nobody_tells() -> None:

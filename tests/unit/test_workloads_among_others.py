@@ -24,6 +24,9 @@ class Asked(ApiServer):
         return {"metadata": {"name": "orders", "uid": "u", "resourceVersion": "1", "generation": 1},
                 "spec": {"selector": SELECTOR, "template": template}}
 
+    async def events(self, uid: str, most: int) -> list[dict[str, Any]]:
+        return []
+
     async def items(self, path: str, labels: Any = None) -> list[dict[str, Any]]:
         self.collections[path.rpartition("/")[2]] = labels
         self.asked[path.rpartition("/")[2]] += 1

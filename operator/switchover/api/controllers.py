@@ -140,7 +140,8 @@ class ControllerTemplate(Model):
     sidecars have one where they have it in the brokers' pods; Kafka needs one only where a ConfigProvider asks the API
     server."""
     resources: ResourceRequirements = ResourceRequirements()
-    """Compute resources of the container that runs Kafka. Absent: it asks for 100m and 1Gi, and may use 2Gi."""
+    """Compute resources of the container that runs Kafka. Absent: it asks for 100m and 1Gi, and may use 2Gi; its limit of
+    CPU and its ephemeral storage are the brokers', where they have any."""
     omit: Annotated[tuple[ContainerName, ...], Field(max_length=32), Unique()] = ()
     """Init containers and sidecars of the brokers' pod that the controllers shall not have."""
     node_selector: Labels = Field(default_factory=dict)
@@ -150,7 +151,8 @@ class ControllerTemplate(Model):
     affinity: Affinity | None = None
     """Kubernetes' own affinity. Absent: on the brokers' kind of nodes, spread over nodes and zones."""
     labels: Labels = Field(default_factory=dict)
-    """Further labels of the pods; none that a broker's Service or StatefulSet selects."""
+    """Further labels of the pods, beside those of the brokers' that have a prefix and select nothing; none that a broker's
+    Service or StatefulSet selects."""
     annotations: Annotations = Field(default_factory=dict)
     """Further annotations of the pods."""
 

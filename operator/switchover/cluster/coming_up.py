@@ -15,8 +15,10 @@ USUAL_SECONDS: Mapping[Stage, float] = {
 and a broker that was not stopped in order reads its logs before it listens."""
 
 
-def phase_of(picture: Picture, name: str, pod: Pod) -> Phase | None:
+def phase_of(picture: Picture, name: str, pod: Pod | None) -> Phase | None:
     """Where a node on record is that does not run in its assigned mode yet; None for one that does, and is Ready."""
+    if pod is None:
+        return _absent(picture, name)
     record, (stage, container, since) = picture.position.nodes[name], pod.reached
     mode = picture.mode(record.node_id)
     # A controller that stands still answers nobody.
@@ -50,6 +52,15 @@ def phase_of(picture: Picture, name: str, pod: Pod) -> Phase | None:
     if pod.trouble:
         told += f": {pod.trouble}"
     return Phase(told, bool(pod.trouble) or late, _command(picture, name, stage, container))
+
+
+def _absent(picture: Picture, name: str) -> Phase:
+    """A pod that does not exist, by what the StatefulSet's events tell."""
+    workload = picture.workload_of(name)
+    why = workload.absent.get(name, "") if workload is not None else ""
+    told = f"pod {name} does not exist at this moment"
+    return Phase(f"{told}: {why}" if why else told, bool(why),
+                 f"kubectl --namespace {picture.namespace} describe statefulset {name.rpartition('-')[0]}")
 
 
 def _command(picture: Picture, name: str, stage: Stage, container: str) -> str:

@@ -38,10 +38,10 @@ def sight(picture: Picture, name: str) -> Observed[Sight]:
     if record.assigned == NodeMode.STOPPED and pod is not None and pod.ready and isinstance(answer, Known) and (
             answer.value == NOT_LISTENING):
         told = NodeMode.STOPPED               # any other node listens later: not every pod has a readiness probe
-    if pod is None:
-        return Known(Sight("", False, False, None, told, f"pod {name} does not exist at this moment"), at)
-    trouble = pod.trouble or _door(picture, name, told) or _release(picture, name, told)
     phase = coming_up.phase_of(picture, name, pod)
+    if pod is None:
+        return Known(Sight("", False, False, None, told, phase.words if phase is not None else "", phase), at)
+    trouble = pod.trouble or _door(picture, name, told) or _release(picture, name, told)
     return Known(Sight(pod.uid, pod.ready, pod.terminating, pod.started_at, told, trouble, phase), at)
 
 

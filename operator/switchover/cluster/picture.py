@@ -150,6 +150,7 @@ class Picture:
 
     def told_by_controllers(self) -> Observed[tuple[str, ...]]:
         """Where each broker listens for controllers, as `host:port`, as it has registered; Unknown names one that has not.
+        Where it encrypts the address begins with tls://.
 
         Kafka registers listeners by their names in capitals, however the settings write them.
         """
@@ -160,10 +161,12 @@ class Picture:
             brokers = self.brokers_of(pod.rpartition("-")[0])
             if not isinstance(brokers, Known):
                 return brokers
-            address = zookeeper.value.brokers.get(broker_id, {}).get(brokers.value.listener.upper())
+            listener = brokers.value.listener.upper()
+            address = zookeeper.value.brokers.get(broker_id, {}).get(listener)
             if address is None:
                 return Unknown(f"broker {broker_id} has not registered in ZooKeeper where it listens for controllers")
-            found.append(str(address))
+            tls = listener in (name.upper() for name in brokers.value.encrypted)
+            found.append(f"{'tls://' if tls else ''}{address}")
         return Known(tuple(sorted(found)), zookeeper.at)
 
     # --- what nodes say of themselves ---------------------------------------------------------------------------------

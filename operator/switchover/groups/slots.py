@@ -216,7 +216,8 @@ def _ordinal(picture: Picture, slot: str, source: MemberWorkload, mode: str) -> 
 
 def _awaited(workload: MemberWorkload) -> Sight:
     troubled = [f"{pod.name}: {pod.trouble}" for _, pod in sorted(workload.pods.items()) if pod.trouble]
-    no_room = f"{workload.trouble}; make room, or set spec.rollout.surge to 0" if workload.trouble else ""
+    surges = ", or set spec.rollout.surge to 0" if workload.kind == WorkloadKind.DEPLOYMENT else ""
+    no_room = f"{workload.trouble}; make room{surges}" if workload.trouble else ""
     trouble = no_room or (troubled[0] if troubled else "")
     return Sight("", False, False, None, "", trouble)
 

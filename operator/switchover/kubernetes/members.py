@@ -88,7 +88,7 @@ class MemberWorkload:
     templates: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)   # Deployment: revision -> what it was made of
     available: int = 0                # Deployment: pods of its template that its controller may count as available
     paused: bool = False              # Deployment: its controller rolls nothing out
-    trouble: str = ""                 # Deployment: why its pods cannot be created, a quota say
+    trouble: str = ""                 # why its pods cannot be created, a quota say
     annotated: bool = False           # it has any annotation at all
     claimed_by: str = ""              # our claim annotation, "" when free
     marks: Mapping[str, str] = field(default_factory=dict)             # labels and annotations of GitOps tools

@@ -1,12 +1,13 @@
 """What init containers of ours report as termination messages: `cluster/door` has them written, here they are read."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 DISKS, REACH = "switchover-disks", "switchover-reach"
 """The containers' names."""
 _DISKS = re.compile(r"disks 1 (\d+) (\d+) (\d+) (\d+)")
-_REACH, _ADDRESS = re.compile(r"reach 1 (\d+)"), re.compile(r"[\w.:\[\]%-]{1,300}", re.ASCII)
+_REACH, _MISSED = re.compile(r"reach [12] (\d+)"), re.compile(r"([\w.:\[\]%-]{1,300})( silent)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,13 @@ def disks(message: str) -> DiskReport | None:
     return DiskReport(directories, partitions, formatted, nameless, tuple(found["formatted"]), tuple(found["nameless"]))
 
 
-def unreached(message: str) -> tuple[str, ...] | None:
-    """The addresses that were not reached, in a termination message; None for one that is no report, or not whole."""
-    first, *missed = message.rstrip("\n").split("\n")
-    told = _REACH.fullmatch(first)
-    whole = told is not None and len(missed) <= int(told[1]) and all(map(_ADDRESS.fullmatch, missed))
-    return tuple(sorted(missed)) if whole else None
+def unreached(message: str) -> Mapping[str, bool] | None:
+    """The addresses that gave no answer, in a termination message, and whether each took the connection; None for one that
+    is no report, or not whole.
+
+    A report of before (`reach 1`) tells those that took no connection, and nobody was asked anything.
+    """
+    first, *lines = message.rstrip("\n").split("\n")
+    told, missed = _REACH.fullmatch(first), [_MISSED.fullmatch(line) for line in sorted(lines)]
+    found = {each[1]: each[2] is not None for each in missed if each is not None}
+    return found if told is not None and len(found) == len(lines) <= int(told[1]) else None

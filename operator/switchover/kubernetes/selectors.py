@@ -31,6 +31,12 @@ def leads_to(service: Mapping[str, Any], stateful_set: Mapping[str, Any]) -> boo
     return own and wanted.items() <= labels.items()
 
 
+def keys(selector: Mapping[str, Any] | None) -> frozenset[str]:
+    """The labels that it looks at."""
+    found = selector or {}
+    return frozenset((*(found.get("matchLabels") or {}), *(rule["key"] for rule in found.get("matchExpressions") or ())))
+
+
 def _meets(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     value, values = labels.get(rule["key"]), rule.get("values") or ()
     match rule["operator"]:

@@ -67,9 +67,9 @@ class Pod:
     are its claims, each as "name/uid": a claim that was made anew has another uid, and nothing of the data. `ips` are its
     addresses, the first one first; on its node's network (`hostNetwork`) they are the node's, and of their ports only
     `host_ports` are reserved for it. None: all ports of its addresses are its own. `unreached` are the brokers' addresses
-    that a controller's pod did not reach when it started; None where it has not reported. `with_token` are its containers
-    that have a token of its ServiceAccount. `budgets` are the PodDisruptionBudgets that select it by its own labels, of
-    which some are not its template's.
+    that gave a controller's pod no answer when it started, and whether each took the connection; None where it has not
+    reported. `with_token` are its containers that have a token of its ServiceAccount. `budgets` are the PodDisruptionBudgets
+    that select it by its own labels, of which some are not its template's.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Pod:
     ips: tuple[str, ...] = ()
     host_ports: frozenset[int] | None = None
     reached: Reached = RUNS
-    unreached: tuple[str, ...] | None = None
+    unreached: Mapping[str, bool] | None = None
     with_token: frozenset[str] = frozenset()
     budgets: tuple[str, ...] = ()
 
@@ -113,6 +113,8 @@ class Workload:
     strict_budgets: tuple[str, ...] = ()                       # those of its template or pods that never allow a disruption
     selectors: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)    # of every budget of the namespace
     first_ordinal: int = 0            # spec.ordinals.start
+    selector: Mapping[str, Any] | None = None                  # its own
+    absent: Mapping[str, str] = field(default_factory=dict)    # pods that do not exist -> why, by the last event about them
 
     @property
     def kind(self) -> str:

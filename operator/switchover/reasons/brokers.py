@@ -51,12 +51,16 @@ BROKERS_ON_KRAFT = Reason(
 
 BROKERS_OUT_OF_REACH = Reason(
     SUBJECT, "BrokersOutOfReach", Urgency.STANDS,
-    meaning="The controllers run, and one of their pods could not connect to a broker's inter-broker listener "
-            "when it started, for ten seconds. Nothing is claimed yet and no broker was touched. Once the cluster "
-            "is claimed the controllers tell every broker over that listener who leads what; brokers that hear "
-            "nothing would go on with what they knew, and fall out of step.",
-    look="The addresses in the message. NetworkPolicies of the brokers: the controllers' pods have the label "
-         "`switchover.dev/controllers` and none of the brokers'. A broker that was down at that moment counts as "
+    meaning="The controllers run, and one of their pods got no answer from a broker's inter-broker listener when it "
+            "started, for twenty seconds. Nothing is claimed yet and no broker was touched. Once the cluster is "
+            "claimed the controllers tell every broker over that listener who leads what; brokers that hear nothing "
+            "would go on with what they knew, and fall out of step. Kafka is asked for its versions, which it tells "
+            "before any login; a listener that encrypts is asked for an answer of TLS.",
+    look="The addresses in the message. Where the pod cannot connect: NetworkPolicies of the brokers; the controllers' "
+         "pods have the label `switchover.dev/controllers`, and of the brokers' labels those with a prefix by which "
+         "nothing is selected. Where something takes the connection and gives no answer: what stands before the broker. A "
+         "mesh's sidecar in mode STRICT takes connections of its own mesh alone. The pod asks in an init container, and "
+         "a mesh whose sidecar is an ordinary container is not there yet. A broker that was down at that moment counts as "
          "well.",
     do="Let the controllers in, or bring the broker back, then delete the controllers' pods by the command of the "
        "message: they start again and try again. Where brokers encrypt or have logins, a controller that reaches "
@@ -184,7 +188,7 @@ OUT_OF_SYNC = Reason(
 REACH_UNKNOWN = Reason(
     SUBJECT, "ReachUnknown", Urgency.LOOK,
     meaning="A controller's pod has not reported which brokers it reaches. Its init container `switchover-reach` "
-            "does that when the pod starts; it takes ten seconds at most. Or there are no controllers yet: they are "
+            "does that when the pod starts; it takes half a minute at most. Or there are no controllers yet: they are "
             "made when every broker is registered in ZooKeeper, since each is told there whom to try.",
     look="`kubectl describe pod NAME`: whether the pod starts at all, and what that container says.",
     do="Usually nothing. Where the container ended without a report (a policy that forbids to write the "

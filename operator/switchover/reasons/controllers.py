@@ -16,7 +16,8 @@ CONTROLLER_COMING_UP = Reason(
 
 CONTROLLER_IN_TROUBLE = Reason(
     SUBJECT, "ControllerInTrouble", Urgency.LOOK,
-    meaning="No controller leads, and Kubernetes says why one of them does not come up: it crashes, its image "
+    meaning="No controller leads, and Kubernetes says why one of them does not come up: it is not made (a quota, an "
+            "admission), it crashes, its image "
             "cannot be pulled, it finds no node, or its memory is too small. Or one takes longer than is usual at "
             "the stage that the message names ([stages][PodInTrouble]).",
     prose=True)

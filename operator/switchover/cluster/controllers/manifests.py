@@ -6,19 +6,22 @@ readiness, volumes that outlive the StatefulSet, no owner: deleting the migratio
 """
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from copy import deepcopy
 from typing import Any
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
 from switchover.cluster import names
+from switchover.cluster.compute import as_counted
 from switchover.cluster.controllers import listener
 from switchover.cluster.door import mount, reach
 from switchover.cluster.door.brokers import Brokers, upgraded
 from switchover.cluster.door.layout import SKIPS, Layout, layout_of
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.cluster.template import mount_below
+from switchover.kubernetes.gitops import MARKS
 from switchover.kubernetes.names import TOKEN
+from switchover.kubernetes.selectors import keys
 from switchover.outside.addresses import Address
 
 METADATA = "kraft-controller"
@@ -42,6 +45,8 @@ HEAP = "KAFKA_HEAP_OPTS"
 """A broker's is too much for a controller."""
 NOT_COPIED = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
 """Of the container that runs Kafka: they ask for what a broker has."""
+NOT_COPIED_LABELS = (*MARKS, "helm.sh/")
+"""How labels begin that tell which application a pod belongs to: those of GitOps tools, and app.kubernetes.io/."""
 PLACED = ("affinity", "topologySpreadConstraints", "hostname", "subdomain", "nodeName", "hostNetwork", "readinessGates")
 """Of the pod: where brokers go, by their own labels and names, the ports of the node that they take, and what others
 must say of them."""
@@ -77,17 +82,19 @@ def _kafka(template: Mapping[str, Any], brokers: Brokers) -> Mapping[str, Any]:
 
 def manifests(migration: str, spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
               claims: Sequence[str], brokers: Brokers, told: Sequence[str] = (),
-              with_token: Set[str] = frozenset()) -> tuple[dict[str, Any], ...]:
+              with_token: Set[str] = frozenset(),
+              selectors: Iterable[Mapping[str, Any] | None] = ()) -> tuple[dict[str, Any], ...]:
     """Service, disruption budget and StatefulSet of the controllers.
 
     `original` is the template of the brokers' StatefulSet `set_` before it was changed, `claims` are the names of its volume
     claim templates, `told` where brokers listen for controllers, as `host:port`, `with_token` the containers of the brokers'
-    pods that have a token of their ServiceAccount.
+    pods that have a token of their ServiceAccount, and `selectors` what selects pods here.
     """
     name = spec.controllers.name
     selector = {names.CONTROLLERS_LABEL: name}
     labels = names.controller_labels(name, migration)
-    volume, pod = _pod(spec, set_, original, claims, brokers, labels, told, with_token)
+    of_pods = pod_labels(migration, spec, original["template"], selectors)
+    volume, pod = _pod(spec, set_, original, claims, brokers, of_pods, told, with_token)
     return (
         {
             "apiVersion": "v1",
@@ -173,7 +180,26 @@ def _pod(spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
     for each in (*pod["initContainers"], *pod["containers"]):
         each["terminationMessagePolicy"] = "FallbackToLogsOnError"      # the end of its log says why, in waitingFor
     annotations = {**((source.get("metadata") or {}).get("annotations") or {}), **template.annotations}
-    return volume, {"metadata": {"labels": {**template.labels, **labels}, "annotations": annotations}, "spec": pod}
+    return volume, {"metadata": {"labels": dict(labels), "annotations": annotations}, "spec": pod}
+
+
+def pod_labels(migration: str, spec: KafkaMigrationSpec, template: Mapping[str, Any],
+               selectors: Iterable[Mapping[str, Any] | None]) -> dict[str, str]:
+    """Of the controllers' pods: of the brokers' those with a prefix, by which a pod is in a mesh or has an identity, and
+    none by which brokers are selected. The user's win over them, ours over all (docs/decisions/0013-last-door.md).
+    """
+    placed = _looked_at([template["spec"].get(key) for key in ("affinity", "topologySpreadConstraints")])
+    selected = placed.union(*map(keys, selectors))
+    copied = {key: value for key, value in ((template.get("metadata") or {}).get("labels") or {}).items()
+              if "/" in key and not key.startswith(NOT_COPIED_LABELS) and key not in selected}
+    return {**copied, **spec.controllers.template.labels, **names.controller_labels(spec.controllers.name, migration)}
+
+
+def _looked_at(value: Any) -> frozenset[str]:
+    """The labels by which pods keep away from one another, or together."""
+    if isinstance(value, Mapping):
+        return frozenset().union(keys(value.get("labelSelector")), *map(_looked_at, value.values()))
+    return frozenset().union(*map(_looked_at, value)) if isinstance(value, list) else frozenset()
 
 
 def _give_tokens(pod: dict[str, Any], containers: Set[str]) -> None:
@@ -212,7 +238,8 @@ def _controller(spec: KafkaMigrationSpec, broker: Mapping[str, Any], layout: Lay
         "ports": [{"name": "controller", "containerPort": port, "protocol": "TCP"}],
         "startupProbe": {**probe, "periodSeconds": 2, "failureThreshold": NEVER},
         "readinessProbe": {**probe, "periodSeconds": 10, "failureThreshold": 3},
-        "resources": {kind: given for kind, given in template.resources.manifest().items() if given} or RESOURCES,
+        "resources": {kind: given for kind, given in template.resources.manifest().items() if given} or as_counted(
+            RESOURCES, broker),
         "volumeMounts": mount.mounts(layout.script, broker),
     }
 

@@ -11,4 +11,4 @@ KEEP = _HERE.joinpath("keep.sh").read_text()
 GUARD = _HERE.joinpath("guard.sh").read_text()
 """What another runs in a controller's pod: no broker can start there."""
 REACH = _HERE.joinpath("reach.sh").read_text()
-"""What another runs there: whether brokers take connections from a controller's pod."""
+"""What another runs there: whether brokers answer a controller's pod."""

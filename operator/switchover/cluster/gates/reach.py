@@ -1,9 +1,11 @@
 """That controllers can tell the brokers what they decide, before they have anything to decide."""
 
+from collections.abc import Mapping
+
 from switchover.cluster import names
 from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, passed, several, unknown, wait
 from switchover.kubernetes.reports import REACH
 from switchover.outside.observed import Known
 from switchover.reasons.brokers import BROKERS_OUT_OF_REACH, REACH_UNKNOWN
@@ -11,7 +13,7 @@ from switchover.reasons.walk import NOT_OBSERVED
 
 
 def check_controllers_reach_brokers(picture: Picture) -> Verdict:
-    """Every controller's pod has reached every broker's inter-broker listener when it started."""
+    """Every broker's inter-broker listener has answered every controller's pod when it started."""
     state = kubernetes_of(picture)
     if isinstance(state, Verdict):
         return state
@@ -22,7 +24,8 @@ def check_controllers_reach_brokers(picture: Picture) -> Verdict:
             return unknown(REACH_UNKNOWN, f"{told.why}, so no controller could try it, and none is made", subject="brokers",
                            unblocks="every broker runs, and is registered")
         return unknown(NOT_OBSERVED, "the controllers' StatefulSet does not exist")
-    if not any(each["name"] == REACH for each in workload.template["spec"].get("initContainers") or ()):
+    asks = next((each for each in workload.template["spec"].get("initContainers") or () if each["name"] == REACH), None)
+    if asks is None:
         return passed("a release that did not ask made the controllers")
     for name in picture.controllers:
         pod = workload.pods.get(name)
@@ -30,14 +33,26 @@ def check_controllers_reach_brokers(picture: Picture) -> Verdict:
             return unknown(REACH_UNKNOWN, f"pod {name} has not reported which brokers it reaches", subject=f"pod {name}",
                            unblocks="its pod starts, and reports")
         if pod.unreached:
-            return wait(
-                BROKERS_OUT_OF_REACH, f"pod {name} cannot connect to {', '.join(pod.unreached)}: once the cluster is"
-                " claimed, brokers would hear nothing from their controllers", subject=f"pod {name}",
-                observed=len(pod.unreached), threshold=0, unblocks="let pods with the label"
-                f" {names.CONTROLLERS_LABEL}={picture.spec.controllers.name} connect there (NetworkPolicy); then"
-                f" kubectl --namespace {picture.namespace} delete pod --selector"
-                f" {names.CONTROLLERS_LABEL}={picture.spec.controllers.name}")
+            return _out_of_reach(picture, name, pod.unreached)
+    if any(word.startswith("tls://") for word in asks.get("command") or ()):
+        return passed("a TLS server answers every controller at every broker's address; each controller logs in to one"
+                      " before Kafka runs")
     return passed("every controller has reached every broker")
+
+
+def _out_of_reach(picture: Picture, name: str, unreached: Mapping[str, bool]) -> Verdict:
+    """Where nobody takes a connection the network is in the way, else what takes it."""
+    own = f"{names.CONTROLLERS_LABEL}={picture.spec.controllers.name}"
+    away = [address for address, connected in unreached.items() if not connected]
+    silent = [address for address, connected in unreached.items() if connected]
+    told = [*([f"cannot connect to {several(away)}"] if away else []),
+            *([f"gets no answer of Kafka's from {several(silent)}, where something takes the connection"] if silent else [])]
+    cure = [*([f"let pods with the label {own} connect there (NetworkPolicy)"] if away else []),
+            *(["let whatever stands before the broker hand on what these pods send (a mesh's sidecar takes its own mesh's"
+               " connections alone)"] if silent else [])]
+    return wait(BROKERS_OUT_OF_REACH, f"pod {name} {', and '.join(told)}: once the cluster is claimed, brokers would hear"
+                " nothing from their controllers", subject=f"pod {name}", observed=len(unreached), threshold=0,
+                unblocks=f"{'; '.join(cure)}; then kubectl --namespace {picture.namespace} delete pod --selector {own}")
 
 
 CONTROLLERS_REACH_BROKERS: Gate[Picture] = Gate("ControllersReachBrokers", check_controllers_reach_brokers)

@@ -48,9 +48,11 @@ def pods_of_controllers(picture: Picture) -> Mapping[str, Pod]:
 
 def phases_of_controllers(picture: Picture) -> Mapping[int, Phase]:
     """How far the controllers have come that are not up, by node.id."""
-    return {picture.controllers[name]: phase for name, pod in sorted(pods_of_controllers(picture).items())
-            if name in picture.controllers and name in picture.position.nodes
-            and (phase := coming_up.phase_of(picture, name, pod)) is not None}
+    pods, state = pods_of_controllers(picture), picture.facts.kubernetes
+    if not isinstance(state, Known) or state.value.controllers is None:
+        return {}
+    return {node_id: phase for name, node_id in sorted(picture.controllers.items()) if name in picture.position.nodes
+            and (phase := coming_up.phase_of(picture, name, pods.get(name))) is not None}
 
 
 def controllers_coming_up(picture: Picture) -> Verdict | None:

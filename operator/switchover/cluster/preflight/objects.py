@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from switchover.cluster import names, template
+from switchover.cluster.controllers import manifests
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
 from switchover.cluster.ending import needs_zookeeper
 from switchover.cluster.needs import Need
@@ -51,7 +52,9 @@ def find_missing_objects(picture: Picture) -> Iterator[Verdict]:
                        unblocks=f"finish that migration; if it is gone, remove the annotation {names.CLAIM}")
         if {*workload.pods} != {*workload.wanted} or not all(pod.ready for pod in workload.pods.values()):
             ready = sum(pod.ready for pod in workload.pods.values())
-            yield wait(PODS_NOT_READY, f"not every pod of StatefulSet {name} is ready", subject=f"StatefulSet {name}",
+            why = next((f": {pod}: {told}" for pod, told in sorted({
+                **workload.absent, **{pod.name: pod.trouble for pod in workload.pods.values()}}.items()) if told), "")
+            yield wait(PODS_NOT_READY, f"not every pod of StatefulSet {name} is ready{why}", subject=f"StatefulSet {name}",
                        observed=ready, threshold=workload.replicas, unblocks="all pods are ready")
 
 
@@ -164,7 +167,8 @@ def _budgets_of_a_pod(picture: Picture, workload: Workload) -> Iterator[Verdict]
 def _budgets_of_the_controllers(picture: Picture) -> Iterator[Verdict]:
     """The controllers get a budget of their own: one more that selects them, such as the namespace's, would be too many."""
     own = picture.spec.controllers.name
-    labels = names.controller_labels(own, picture.name)
+    _, _, first = next(workloads(picture))
+    labels = manifests.pod_labels(picture.name, picture.spec, first.template, (first.selector, *first.selectors.values()))
     selectors = {name: each for _, _, workload in workloads(picture) for name, each in workload.selectors.items()}
     for budget, selector in sorted(selectors.items()):
         if budget == own or not selects(selector, labels):

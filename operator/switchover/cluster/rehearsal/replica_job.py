@@ -14,6 +14,7 @@ from typing import Any
 from switchover.api.kafka_migration import RehearsalSpec, RehearsalStatus
 from switchover.api.meta import API_VERSION
 from switchover.cluster import names
+from switchover.cluster.compute import as_counted
 from switchover.cluster.door.brokers import upgraded
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
 from switchover.cluster.modes import METADATA_LEVELS, RAISED, release_of
@@ -221,7 +222,7 @@ def _conductor(wanted: RehearsalSpec, release: str, image: str, kafka: Mapping[s
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": {"runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "allowPrivilegeEscalation": False,
                             "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
-        "resources": _resources(wanted, CONDUCTOR),
+        "resources": _resources(wanted, CONDUCTOR, kafka),
         "volumeMounts": [*_MOUNTS, {"name": "tree", "mountPath": TREE, "readOnly": True}],
     }
 
@@ -231,11 +232,11 @@ def _process(wanted: RehearsalSpec, name: str, kafka: Mapping[str, Any], script:
         "name": name, "image": kafka["image"], "command": ["bash", "-c", RUN, "run", name, REPLICA, script],
         "env": [{"name": "MEMORY_LIMIT", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory"}}}],
         **{key: kafka[key] for key in ("imagePullPolicy", "securityContext") if key in kafka},
-        "resources": _resources(wanted, name),
+        "resources": _resources(wanted, name, kafka),
         "volumeMounts": list(_MOUNTS),
     }
 
 
-def _resources(wanted: RehearsalSpec, name: str) -> Mapping[str, Any]:
+def _resources(wanted: RehearsalSpec, name: str, kafka: Mapping[str, Any]) -> Mapping[str, Any]:
     given = {kind: value for kind, value in wanted.resources.manifest().items() if value}
-    return {**RESOURCES[name], **given}
+    return {**as_counted(RESOURCES[name], kafka), **given}

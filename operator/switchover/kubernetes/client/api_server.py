@@ -212,6 +212,12 @@ class ApiServer:
         items: list[dict[str, Any]] = answer["items"]
         return items
 
+    async def events(self, uid: str, most: int) -> list[dict[str, Any]]:
+        """Read what is told about an object of our namespace."""
+        answer = await self.request("GET", self.path("v1", "Event"), limit=most,
+                                    field_selector=f"involvedObject.uid={uid}")
+        return [event for event in answer["items"] if event["involvedObject"].get("uid") == uid]
+
     async def about(self, path: str, subjects: Iterable[Subject]) -> list[dict[str, Any]]:
         """Of a collection what is about one of these, and here all the rest as well: it is one request."""
         return await self.items(path)

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from switchover.kubernetes import names
 from switchover.kubernetes.client import beside, ownership
 from switchover.kubernetes.client.api_server import ApiServer, NotFound
 from switchover.kubernetes.client.pods import read_member_pod
+from switchover.kubernetes.client.told import Told
 from switchover.kubernetes.members import HPA, PAUSED, PAUSED_REPLICAS, SCALED_OBJECT, Autoscaler, MemberWorkload
 from switchover.kubernetes.selectors import required, selects
 
@@ -24,7 +26,7 @@ OTHERS = (("argoproj.io/v1alpha1", "rollouts", "Rollout"), ("apps.kruise.io/v1al
 
 
 async def read_member_workloads(
-    server: ApiServer, wanted: Iterable[tuple[str, str]]
+    server: ApiServer, told: Told, wanted: Iterable[tuple[str, str]]
 ) -> Mapping[str, MemberWorkload | None]:
     """By name; None for one that does not exist. Pods are read after the workloads, so that none of theirs is missing."""
     pairs = tuple(wanted)
@@ -33,8 +35,16 @@ async def read_member_workloads(
     subjects = frozenset().union(*(beside.subjects(kind, each, selected["Pod"])
                                    for (kind, _), each, selected in zip(pairs, found, own, strict=True) if each is not None))
     by_kind = await _lists(server, BESIDE, lambda path: server.about(path, subjects))
-    return {name: None if each is None else _workload(kind, each, {**by_kind, **selected})
+    read = {name: None if each is None else _workload(kind, each, {**by_kind, **selected})
             for (kind, name), each, selected in zip(pairs, found, own, strict=True)}
+    return {name: await _with_why_none(told, each) for name, each in read.items()}
+
+
+async def _with_why_none(told: Told, read: MemberWorkload | None) -> MemberWorkload | None:
+    """A Deployment's status tells why it has fewer pods than it should, a StatefulSet's does not."""
+    if read is None or read.kind != "StatefulSet" or len(read.pods) >= read.replicas:
+        return read
+    return replace(read, trouble=await told.why_not(read.uid))
 
 
 async def other_kind(server: ApiServer, name: str) -> str:

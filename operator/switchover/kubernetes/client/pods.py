@@ -124,20 +124,20 @@ def _trouble(status: Mapping[str, Any]) -> str:
     """Why it does not come up, in the scheduler's or kubelet's words; empty while nothing is wrong."""
     scheduled = _condition(status, "PodScheduled")
     if scheduled.get("status") == "False":
-        return _words(scheduled)
+        return in_words(scheduled)
     for container in _in_turn(status):
         state = container.get("state") or {}
         waiting, terminated = state.get("waiting"), state.get("terminated")
         last = (container.get("lastState") or {}).get("terminated") or {}
-        ended = f"ended with {last['exitCode']}: {_words(last)}" if last.get("exitCode") else ""
+        ended = f"ended with {last['exitCode']}: {in_words(last)}" if last.get("exitCode") else ""
         if waiting and waiting.get("reason") not in _STARTING:
-            return "; it ".join(filter(None, (f"container {container['name']}: {_words(waiting)}", ended)))
+            return "; it ".join(filter(None, (f"container {container['name']}: {in_words(waiting)}", ended)))
         if terminated and terminated.get("exitCode") != 0:
-            return f"container {container['name']} ended with {terminated.get('exitCode')}: {_words(terminated)}"
+            return f"container {container['name']} ended with {terminated.get('exitCode')}: {in_words(terminated)}"
         if state.get("running") and container.get("ready") is False and ended:
             return f"container {container['name']} runs again, and is not ready; it {ended}"
     if status.get("phase") == "Failed":
-        return _words(status)
+        return in_words(status)
     return ""
 
 
@@ -179,7 +179,7 @@ def _seconds(time: str | None) -> float | None:
     return datetime.fromisoformat(time).timestamp() if time else None
 
 
-def _words(source: Mapping[str, Any]) -> str:
+def in_words(source: Mapping[str, Any]) -> str:
     return ": ".join(part for part in (source.get("reason"), _last_words(source.get("message") or "")) if part)
 
 
@@ -193,8 +193,8 @@ JOB_POD = "batch.kubernetes.io/job-name"
 """Label that Kubernetes puts on the pods of a Job (1.27)."""
 
 
-def read_job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> JobRun:
-    """A Job of the API as a fact, with its pods."""
+def read_job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], why_none: str = "") -> JobRun:
+    """A Job of the API as a fact, with its pods, or with why it has none, where that is told."""
     ended = {item["type"]: item for item in (job.get("status") or {}).get("conditions") or () if item["status"] == "True"}
     state = (JobState.SUCCEEDED if "Complete" in ended else JobState.FAILED if "Failed" in ended else JobState.RUNNING)
     newest = sorted(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
@@ -202,7 +202,8 @@ def read_job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> JobRu
                 if (message := ((container.get("state") or {}).get("terminated") or {}).get("message", ""))]
     words = str(ended["Failed"].get("message", "")) if state is JobState.FAILED else ""
     if state is JobState.RUNNING and not newest:
-        words = f"it has no pod; kubectl describe job {job['metadata']['name']} says why not"
+        told = f": {why_none}" if why_none else ""
+        words = f"it has no pod{told}; kubectl describe job {job['metadata']['name']} says more"
     elif state is JobState.RUNNING:
         status = newest[-1].get("status") or {}
         words = f"pod {newest[-1]['metadata']['name']}: {_trouble(status) or status.get('phase', 'Pending')}"

@@ -7,20 +7,22 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Awaitable, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from switchover.kubernetes import names
-from switchover.kubernetes.client import ownership
+from switchover.kubernetes.client import beside, ownership
 from switchover.kubernetes.client.api_server import FIELD_MANAGER, ApiServer, Conflict, Forbidden, NotFound, OverBudget
 from switchover.kubernetes.client.applied import applied_by
 from switchover.kubernetes.client.member_workloads import other_kind, read_member_workloads
 from switchover.kubernetes.client.pods import JOB_POD, never_allows, read_job, read_pod
+from switchover.kubernetes.client.told import Told
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.lease import LOOKING_SECONDS, holder_of, shares
 from switchover.kubernetes.members import MemberWorkload
 from switchover.kubernetes.selectors import required, selects
-from switchover.kubernetes.workloads import Workload
+from switchover.kubernetes.workloads import Pod, Workload
 from switchover.outside.clock import Clock
 from switchover.outside.errors import Fenced, Refused, Unreachable
 
@@ -38,6 +40,7 @@ class KubernetesWorkloads:
         self._read_versions: dict[str, str] = {}
         self._leases: dict[str, tuple[tuple[Any, Any], float]] = {}     # how each stood, and since when by our clock
         self._read_uids: dict[str, str] = {}       # path -> uid of what may be deleted one day
+        self._told = Told(server, clock)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -78,7 +81,7 @@ class KubernetesWorkloads:
         guards = {pod["metadata"]["name"]: _selecting(budgets, _metadata(pod, "labels", {})) for pod in own}
         guard = _selecting(budgets, labels)
         guarding = {*guard}.union(*guards.values())
-        return Workload(
+        read = Workload(
             name=found["metadata"]["name"],
             uid=uid,
             replicas=found["spec"].get("replicas", 1),
@@ -100,11 +103,28 @@ class KubernetesWorkloads:
                                  if name in guarding and never_allows(budget)),
             selectors={budget["metadata"]["name"]: budget["spec"].get("selector") for budget in budgets},
             first_ordinal=(found["spec"].get("ordinals") or {}).get("start", 0),
+            selector=found["spec"].get("selector"),
         )
+        absent = await self._told.why_none(uid, [name for name in read.wanted if name not in read.pods])
+        return replace(read, absent=absent, pods={**read.pods, **await self._without_volumes(read.pods, own, volumes)})
+
+    async def _without_volumes(self, pods: Mapping[str, Pod], found: Iterable[Mapping[str, Any]],
+                               volumes: Iterable[Mapping[str, Any]]) -> Mapping[str, Pod]:
+        """Those without a node that a claim waits for a volume for, with what is told of that."""
+        unbound = {claim["metadata"]["name"]: claim["metadata"]["uid"] for claim in volumes
+                   if (claim.get("status") or {}).get("phase") == "Pending"}
+        wanting: dict[str, Pod] = {}
+        for pod in found:
+            known = pods[pod["metadata"]["name"]]
+            for claim in () if known.node else beside.claims({"spec": pod["spec"]}) & unbound.keys():
+                if why := await self._told.why_not(unbound[claim]):
+                    trouble = "; ".join(filter(None, (known.trouble, f"claim {claim}: {why}")))
+                    wanting[known.name] = replace(known, trouble=trouble)
+        return wanting
 
     async def member_workloads(self, wanted: Iterable[tuple[str, str]]) -> Mapping[str, MemberWorkload | None]:
         """Deployments and StatefulSets by (kind, name), each with its pods; None: it does not exist."""
-        return await read_member_workloads(self._server, wanted)
+        return await read_member_workloads(self._server, self._told, wanted)
 
     async def others_called(self, names: Iterable[str]) -> Mapping[str, str]:
         """Of these names those that a workload of a kind that is not moved has: name -> kind."""
@@ -153,7 +173,7 @@ class KubernetesWorkloads:
         if found is None:
             return None
         pods = await self._server.items(self._server.path("v1", "Pod"), {JOB_POD: name})
-        return read_job(found, pods)
+        return read_job(found, pods, "" if pods else await self._told.why_not(found["metadata"]["uid"]))
 
     async def original(self, name: str) -> Mapping[str, Any] | None:
         """The data of the ControllerRevision; None when it does not exist."""

@@ -1,0 +1,54 @@
+"""Why Kubernetes does not make something, which only events tell: a quota, an admission, a volume that nobody provisions."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from switchover.kubernetes.client.api_server import ApiServer, NotFound
+from switchover.kubernetes.client.pods import in_words
+from switchover.outside.clock import Clock
+from switchover.outside.errors import Refused, Unreachable
+
+HOLDS_SECONDS = 10.0
+"""How long an answer is good: a controller tries again after seconds at first, and after a quarter of an hour at last."""
+MOST = 50
+"""Events that are read of one object: of each kind there is one, with a count."""
+
+
+class Told:
+    """The last events about objects. Who may not read events is told nothing, and nobody waits for it."""
+
+    def __init__(self, server: ApiServer, clock: Clock) -> None:
+        self._server = server
+        self._clock = clock
+        self._read: dict[str, tuple[float, Sequence[Mapping[str, Any]]]] = {}
+
+    async def why_not(self, uid: str, name: str = "") -> str:
+        """What the last event about an object warns of, that names `name`; "" where the last one is no warning."""
+        named = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)")
+        about = [event for event in await self._events(uid) if not name or named.search(event.get("message") or "")]
+        last = max(about, key=_at, default={})
+        return in_words(last) if last.get("type") == "Warning" else ""
+
+    async def why_none(self, uid: str, names: Iterable[str]) -> Mapping[str, str]:
+        """The same of each of its pods that do not exist."""
+        return {name: await self.why_not(uid, name) for name in names}
+
+    async def _events(self, uid: str) -> Sequence[Mapping[str, Any]]:
+        now = self._clock.now()
+        at, events = self._read.get(uid, (-HOLDS_SECONDS, ()))
+        if now - at < HOLDS_SECONDS:
+            return events
+        self._read = {known: read for known, read in self._read.items() if now - read[0] < HOLDS_SECONDS}
+        try:
+            events = await self._server.events(uid, MOST)
+        except (NotFound, Refused, Unreachable):
+            events = ()
+        self._read[uid] = now, events
+        return events
+
+
+def _at(event: Mapping[str, Any]) -> str:
+    """When it was last seen: clients of the old API write lastTimestamp, those of the new one a series."""
+    series = event.get("series") or {}
+    return str(series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime") or "")
