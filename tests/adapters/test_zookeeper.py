@@ -433,13 +433,30 @@ async def test_a_name_that_stands_for_several_servers_counts_them_all(
             server.kill()
 
 
+async def test_no_whitelist_forbids_srvr(tmp_path: Path) -> None:
+    """Its own script asks by it (FourLetterCommands.isEnabled); other words are refused."""
+    server = ZooKeeperServer(tmp_path / "zookeeper")
+    try:
+        server.start(f"{server.properties()}4lw.commands.whitelist=ruok, conf\n")
+        async with opened(str(server.address)) as zookeeper:
+            assert await zookeeper.connections(server.address) == 0
+            assert await zookeeper.server_mode(server.address) == "standalone"
+        with socket.create_connection((server.address.host, server.address.port), timeout=stretched(10)) as connection:
+            connection.sendall(b"cons")
+            assert connection.recv(100) == b"cons is not executed because it is not in the whitelist.\n"
+    finally:
+        server.kill()
+
+
 @pytest.mark.parametrize(("answer", "error", "words"), [
-    (b"srvr is not executed because it is not in the whitelist.\n", Refused, "does not tell its connections: .*forbids it"),
-    (b"", Refused, "does not tell its connections"),                                # as a TLS port does
+    (b"srvr is not executed because it is not in the whitelist.\n", Refused,
+     'does not tell its connections: asked for srvr it says "srvr is not executed because it is not in the whitelist."'),
+    (b"", Refused, "does not tell its connections: asked for srvr it gives no answer"),                # as a TLS port does
+    (b"HTTP/1.1 400 Bad Request\r\n\r\n" + b"x" * 500, Refused, 'it says "HTTP/1.1 400 Bad Request x{95}", so it is not'),
     (b"This ZooKeeper instance is not currently serving requests\n", Unreachable, "not serving requests now"),
 ])
 async def test_other_answers_to_srvr(answer: bytes, error: type[Exception], words: str) -> None:
-    """A real ZooKeeper always allows srvr, but what stands before it may not."""
+    """What stands before a ZooKeeper may forbid what the server never does."""
     async def reply(reader: asyncio.StreamReader, stream: asyncio.StreamWriter) -> None:
         assert await reader.read(4) == b"srvr"
         stream.write(answer)

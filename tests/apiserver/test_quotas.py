@@ -48,7 +48,7 @@ async def test_controllers_are_admitted_where_brokers_are_and_one_for_which_ther
         await workloads.apply(manifest)
     found = await controllers(workloads, 2)
     [(name, why)] = found.absent.items()
-    assert f'create Pod {name} in StatefulSet kafka-controller failed error: pods "{name}" is forbidden: exceeded' in why
+    assert f'Create Pod {name} in StatefulSet kafka-controller failed error: pods "{name}" is forbidden: exceeded' in why
     assert "limits.cpu=2, used: limits.cpu=4, limited: limits.cpu=4" in why
     apply(quota(6))
     assert (await controllers(workloads, 3)).absent == {}

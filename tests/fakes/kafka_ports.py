@@ -10,6 +10,7 @@ from fakes.quorum_log import QuorumLog, as_metadata
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes
 from switchover.kafka.node import BrokerExamination, BrokerView, LogDirectory, NodeAnswer, Partition, Quorum, Replica
+from switchover.lag.membership import Membership
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
 from switchover.metadata.cluster import Entity
 from switchover.metadata.image import LogImage
@@ -229,6 +230,25 @@ class SimulatedOffsets:
                 each: stretch._replace(end=end) for each, stretch in wanted.looks.items() if self._kafka.aborted})
             for name, wanted in asked.items()}, {"orders": 1})
         return await self._incarnation.call(lambda: _serving(self._kafka, sweep))
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class SimulatedMemberships:
+    """`kafka.ports.GroupMemberships`: each group has one member."""
+
+    def __init__(self, incarnation: Incarnation, kafka: Kafka) -> None:
+        self._incarnation = incarnation
+        self._kafka = kafka
+
+    async def groups(self) -> Sequence[str]:
+        return ()
+
+    async def memberships(self, groups: Iterable[str]) -> Mapping[str, Membership | str]:
+        found: Mapping[str, Membership | str] = {
+            name: Membership("Stable", {"member": frozenset({TopicPartition("orders", 0)})}) for name in groups}
+        return await self._incarnation.call(lambda: _serving(self._kafka, found))
 
     async def close(self) -> None:
         """Nothing is open."""

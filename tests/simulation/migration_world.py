@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from fakes import environment_image
 from fakes.api_server import NAMESPACE, FakeApi, Object, copied
 from fakes.incarnation import APPLIED, Incarnation, LateServer, SimulatedApiServer, serve_kopf
-from fakes.kafka_ports import SimulatedNodes, SimulatedOffsets, SimulatedTree, SimulatedZooKeeper
+from fakes.kafka_ports import SimulatedMemberships, SimulatedNodes, SimulatedOffsets, SimulatedTree, SimulatedZooKeeper
 from fakes.kafka_world import PROTOCOL, Kafka
 from fakes.kubelet import Kubelet
 from invariants.jury import Jury
@@ -368,6 +368,7 @@ def simulated(incarnation: Incarnation, kafka: Kafka) -> Openers:
         zookeeper=lambda access: SimulatedZooKeeper(incarnation, kafka, access.servers),
         tree=lambda _: SimulatedTree(incarnation, kafka),
         offsets=lambda _: SimulatedOffsets(incarnation, kafka),
+        memberships=lambda _: SimulatedMemberships(incarnation, kafka),
     )
 
 

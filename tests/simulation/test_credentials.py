@@ -73,6 +73,7 @@ class SecuredWorld(MigrationWorld):
                     replace(access, properties=noted(access.properties, zookeeper_security.credentials))),
                 tree=inside.tree,
                 offsets=inside.offsets,
+                memberships=inside.memberships,
             )
 
         monkeypatch.setattr(migration_world, "simulated", simulated)

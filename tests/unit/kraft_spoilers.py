@@ -12,6 +12,7 @@ from switchover.kafka.node import NOT_LISTENING, Replica
 from switchover.kubernetes.reports import DiskReport
 from switchover.kubernetes.survey import GroupMigration
 from switchover.kubernetes.workloads import Reached, Stage
+from switchover.lag.membership import Membership
 from switchover.metadata.cluster import Assignment, ClusterMetadata, Difference, Entity, Topic
 from switchover.metadata.parity import Parity
 from switchover.outside.observed import Known, Unknown
@@ -244,6 +245,11 @@ def samples(*sweeps: Swept) -> Callable[[Picture], Picture]:
         return with_fact(picture, "groups", {"orders": Known(judged(group, sweeps, NOW), NOW)})
 
     return spoiled
+
+
+def without_members(picture: Picture) -> Picture:
+    """Nobody is in the group orders."""
+    return with_fact(picture, "members", {"orders": Known(Membership("Empty", {}), NOW)})
 
 
 def sweep(ago: float, committed: int | None, end: int, start: int = 0) -> Swept:

@@ -125,7 +125,7 @@ def _verdict(window: list[Reading], following: int, q: Scalar, t_ok: int, k: int
     assert q.age is not None
     if last.c != NONE and last.c < last.s and q.lag > 0:
         return "LOST"
-    if last.c > last.hw:
+    if last.c > last.hw and any(reading.s < reading.hw for reading in window):
         return "BEYOND_END" if window[-2].c > window[-2].hw else "UNKNOWN"
     if last.c == NONE:
         return "IDLE" if following >= last.e else "UNCOMMITTED"

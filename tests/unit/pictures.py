@@ -46,6 +46,7 @@ from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.kubernetes.reports import DiskReport
 from switchover.kubernetes.survey import StorageClasses, TemplateChange
 from switchover.kubernetes.workloads import Pod, Workload
+from switchover.lag.membership import Membership
 from switchover.metadata.image import BrokerRegistration, LogImage, MigrationState
 from switchover.metadata.parity import Parity
 from switchover.outside.addresses import Address
@@ -257,6 +258,7 @@ class Cluster:
             zookeeper_groups=self._known({}),
             group_migrations=self._known({}),
             groups={"orders": self._known(CONSUMES)},
+            members={"orders": self._known(Membership("Stable", {"member": frozenset({ORDERS})}))},
         )
 
     def _level(self) -> int:

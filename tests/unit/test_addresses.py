@@ -78,7 +78,7 @@ def test_every_client_of_a_migration_is_told_whose_names_are_meant(home: str, wi
             "kafka": kafka, "zookeeper": zookeeper, "brokers": [{"name": "kafka"}],
             "controllers": {"storage": {"size": "1Gi"}}}})
         workloads: Any = None
-        observer = await Connections("shop", workloads, workloads, workloads, Openers(*[opened] * 4), home=home)(cluster)
+        observer = await Connections("shop", workloads, workloads, workloads, Openers(*[opened] * 5), home=home)(cluster)
         await observer._connected.clients(controllers=True)
         group = ConsumerGroupMigration.model_validate({"metadata": metadata, "spec": {
             "kafka": kafka, "zookeeper": zookeeper, "group": "orders", "coordination": {"to": "Kafka"},
@@ -87,7 +87,7 @@ def test_every_client_of_a_migration_is_told_whose_names_are_meant(home: str, wi
         await watcher._connected.clients()
 
     asyncio.run(run())
-    assert told == [within] * 8
+    assert told == [within] * 9
 
 
 def test_a_broker_is_connected_to_by_that_name(monkeypatch: pytest.MonkeyPatch) -> None:

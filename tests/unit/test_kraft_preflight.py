@@ -18,7 +18,7 @@ from switchover.kubernetes.survey import StorageClasses
 from switchover.outside.observed import Known, Unknown
 from switchover.zookeeper.groups import IdleGroups
 from switchover.zookeeper.nodes import ControllerNode, ZooKeeperTopic
-from unit.kraft_spoilers import container, pod_spec, zookeeper
+from unit.kraft_spoilers import container, pod_spec, without_members, zookeeper
 from unit.pictures import NOW, answer, moment, spoil, spoil_each, spoil_pod, value, with_fact, workload_of
 from unit.preflight_pictures import (
     ACLS,
@@ -369,6 +369,9 @@ TOLD = [
     ("a ZooKeeper server alone", lambda picture: with_fact(picture, "examination", replace(
         picture.facts.examination, zookeeper_modes={"zookeeper:2181": Known("standalone", NOW)})), "Ensemble",
      Severity.WARNING, "SingleZooKeeper"),
+    ("a ZooKeeper server that answers srvr with other words", lambda picture: with_fact(picture, "examination", replace(
+        picture.facts.examination, zookeeper_modes={"zookeeper:2181": Unknown("it is forbidden", refused=True)})),
+     "Ensemble", Severity.WARNING, "ZooKeeperTellsNothing"),
     ("a low epoch", lambda picture: picture, "Ensemble", Severity.INFO, "LowControllerEpoch"),
     ("a right that an address may give", examined("zookeeper_rights", replace(NO_READ, unjudged={"/": ("ip",)})),
      "ZooKeeperRights", Severity.WARNING, "ZooKeeperRightUnsure"),
@@ -388,6 +391,7 @@ TOLD = [
     ("a pod that waits for ZooKeeper", pod_spec(initContainers=[
         {"name": "wait", "command": ["sh", "-c", "until nc -z zookeeper 2181; do sleep 1; done"]}]), "PodsWithoutZooKeeper",
      Severity.WARNING, "PodsNeedZooKeeper"),
+    ("a group to watch that has no members", without_members, "WatchedGroups", Severity.WARNING, "GroupHasNoMembers"),
     ("no readiness probe", container(readinessProbe=None), "Probes", Severity.WARNING, "NoReadinessProbe"),
     ("a pod without a budget", lambda picture: spoil_pod(picture, "kafka-1", budgets=()), "Budgets", Severity.WARNING,
      "NoBudget"),

@@ -144,6 +144,16 @@ def test_in_a_log_that_retention_has_emptied_nothing_is_left_to_be_consumed(tran
     assert verdict(every_poll([100] * N, [151] * N, start=150), transactional=transactional) == "LOST"
 
 
+def test_a_commit_beyond_a_log_without_a_record_harms_nobody_as_long_as_there_is_none():
+    """MirrorMaker's commits for partitions that were empty (KAFKA-12635). A log that was emptied in sight is another."""
+    never, retained = every_poll([4711] * N, [0] * N), every_poll([4711] * N, [9] * N, start=9)
+    assert verdict(never) == verdict(retained) == "IDLE"
+    assert verdict(every_poll([4711] * N, [9] * N, start=8)) == "BEYOND_END"
+    assert verdict(last(2, never, e=1)) == "BEYOND_END"
+    assert verdict(last(N - 1, every_poll([4711] * N, [4711] * N), e=0)) == "BEYOND_END", "its records are gone"
+    assert verdict(each(never, high=1)) == "BEYOND_END", "a transaction is open"
+
+
 def test_beyond_the_end_wants_two_samples_and_one_of_them_passes_nothing():
     assert (verdict(newest(STEADY, c=END + 1)), effect(newest(STEADY, c=END + 1))) == ("UNKNOWN", "INCONCLUSIVE")
     assert verdict(newest(STEADY, c=END)) == "OK"

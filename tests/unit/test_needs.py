@@ -24,27 +24,29 @@ from unit.group_pictures import spec_of, strategies, workload_of
 from unit.pictures import moment, spoil
 from unit.small_plan import BACKWARD, FORWARD, intent
 
-PREFLIGHT = {Need.EXAMINATION, Need.TOPICS_IN_ZOOKEEPER, Need.GROUPS_IN_ZOOKEEPER, Need.BROKER_SETTINGS}
+PREFLIGHT = {Need.EXAMINATION, Need.TOPICS_IN_ZOOKEEPER, Need.GROUPS_IN_ZOOKEEPER, Need.BROKER_SETTINGS, Need.MEMBERS}
 BEGUN: Mapping[tuple[str, Direction], Iterable[Need]] = {
     ("Preflight", FORWARD): PREFLIGHT, ("Preflight", BACKWARD): {Need.BROKER_SETTINGS},
     ("Rehearse", FORWARD): {Need.REHEARSAL, Need.BROKER_SETTINGS}, ("Rehearse", BACKWARD): {Need.REHEARSAL},
-    ("UpgradeBrokers", FORWARD): {Need.BROKER_SETTINGS, Need.CAUGHT_UP},
+    ("UpgradeBrokers", FORWARD): {Need.MEMBERS, Need.BROKER_SETTINGS, Need.CAUGHT_UP},
     ("UpgradeBrokers", BACKWARD): {Need.BROKER_SETTINGS, Need.PARTITION_EPOCH, Need.CAUGHT_UP},
-    ("RaiseProtocolVersion", FORWARD): {Need.BROKER_SETTINGS, Need.CAUGHT_UP},
+    ("RaiseProtocolVersion", FORWARD): {Need.MEMBERS, Need.BROKER_SETTINGS, Need.CAUGHT_UP},
     ("RaiseProtocolVersion", BACKWARD): {Need.BROKER_SETTINGS, Need.PARTITION_EPOCH, Need.CAUGHT_UP},
     ("ProvisionControllers", FORWARD): {Need.BROKER_SETTINGS},
     ("ProvisionControllers", BACKWARD): {Need.BROKER_SETTINGS, Need.PARTITION_EPOCH, Need.PARITY},
-    ("EnableMigration", FORWARD): {Need.BROKER_SETTINGS, Need.CAUGHT_UP},
+    ("EnableMigration", FORWARD): {Need.MEMBERS, Need.BROKER_SETTINGS, Need.CAUGHT_UP},
     ("EnableMigration", BACKWARD): {Need.BROKER_SETTINGS, Need.PARTITION_EPOCH, Need.PARITY, Need.CAUGHT_UP},
-    ("CopyMetadata", FORWARD): {Need.BROKER_MODES, Need.CAUGHT_UP},
+    ("CopyMetadata", FORWARD): {Need.MEMBERS, Need.BROKER_MODES, Need.CAUGHT_UP},
     ("CopyMetadata", BACKWARD): {Need.BROKER_MODES, Need.PARITY, Need.STATELESS},
-    ("DualWrite", FORWARD): {Need.PARITY, Need.STATELESS, Need.CAUGHT_UP, Need.FORWARDING},
+    ("DualWrite", FORWARD): {Need.MEMBERS, Need.PARITY, Need.STATELESS, Need.CAUGHT_UP, Need.FORWARDING},
     ("DualWrite", BACKWARD): {Need.PARITY},
     ("MoveBrokers", FORWARD): {
-        Need.PARITY, Need.STATELESS, Need.GROUPS_IN_ZOOKEEPER, Need.CAUGHT_UP, Need.FORWARDING},
+        Need.MEMBERS, Need.PARITY, Need.STATELESS, Need.GROUPS_IN_ZOOKEEPER, Need.CAUGHT_UP, Need.FORWARDING},
     ("MoveBrokers", BACKWARD): {Need.PARITY, Need.STATELESS, Need.CAUGHT_UP, Need.FORWARDING},
     ("Soak", FORWARD): {Need.PARITY, Need.STATELESS, Need.CAUGHT_UP, Need.FORWARDING},
     ("Soak", BACKWARD): {Need.PARITY},
+    ("Finalize", FORWARD): {Need.MEMBERS},
+    ("HandOver", FORWARD): {Need.MEMBERS},
     ("ReleaseZooKeeper", FORWARD): {Need.CLIENTS_OF_ZOOKEEPER, Need.ZOOKEEPER_SETS},
 }
 """What costs a cluster something, where it is read once a step has begun; nowhere else."""

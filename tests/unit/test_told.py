@@ -19,9 +19,9 @@ from switchover.outside.observed import Unknown
 from unit.pictures import PRE, moment, spoil, spoil_workload, value, with_fact, workload_of
 from unit.preflight_pictures import check
 
-QUOTA = ('create Pod kafka-1 in StatefulSet kafka failed error: pods "kafka-1" is forbidden: exceeded quota: all,'
+QUOTA = ('Create Pod kafka-1 in StatefulSet kafka failed error: pods "kafka-1" is forbidden: exceeded quota: all,'
          " requested: limits.cpu=4, used: limits.cpu=8, limited: limits.cpu=8")
-MADE = "create Pod kafka-1 in StatefulSet kafka successful"
+MADE = "Create Pod kafka-1 in StatefulSet kafka successful"
 
 
 def event(message: str, at: str, kind: str = "Warning", uid: str = "u", reason: str = "FailedCreate",

@@ -1,17 +1,19 @@
 """The groups that must stay healthy while brokers are replaced: what is sampled, what is left to consume, what is well."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from switchover.api.meta import GroupHealth
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster.observe.groups import SAMPLE_SECONDS, WatchedGroups, thresholds
+from switchover.cluster.observe.groups import MEMBERS_SECONDS, SAMPLE_SECONDS, WatchedGroups, members_of, thresholds
+from switchover.lag.membership import Membership
 from switchover.lag.samples import NONE
 from switchover.lag.thresholds import MOST
 from switchover.lag.unreadable import Stretch
 from switchover.lag.verdicts import Verdict
 from switchover.lag.watch import JudgedGroup
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
+from switchover.outside.ask import Answers
 from switchover.outside.errors import Unreachable
 from switchover.outside.observed import Known, Observed, Unknown
 from switchover.partition import TopicPartition
@@ -205,3 +207,42 @@ def test_an_empty_partition_never_committed_does_not_make_a_group_unhealthy():
 def test_without_named_groups_there_is_nothing_to_watch():
     none = replace(to_b(), spec=spec_of(gates={}))
     assert outcome("GroupsHealthy", none) is Outcome.PASS
+
+
+# --- who is in them -----------------------------------------------------------------------------------------------------
+
+
+class Members:
+    """`GroupMemberships`: one group has a member, of the other nobody tells."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+        self.deaf = False
+
+    async def groups(self) -> tuple[str, ...]:
+        return ()
+
+    async def memberships(self, groups: Iterable[str]) -> Mapping[str, Membership | str]:
+        self.asked.append(tuple(groups))
+        if self.deaf:
+            raise Unreachable("no bootstrap server answers")
+        return {"orders": MEMBER, "payments": "its coordinator moves"}
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+MEMBER = Membership("Stable", {"a": frozenset({ORDERS})})
+
+
+async def test_the_members_of_a_group_are_told_or_why_not() -> None:
+    members, clock = Members(), Cluster()
+    answers = Answers(clock)
+    for _ in range(2):
+        assert await members_of((GROUP, PAYMENTS), members, answers) == {
+            "orders": Known(MEMBER, clock.at), "payments": Unknown("its coordinator moves")}
+    assert members.asked == [("orders", "payments")], "once for some seconds"
+    clock.at += MEMBERS_SECONDS
+    members.deaf = True
+    assert await members_of((GROUP,), members, answers) == {"orders": Unknown("no bootstrap server answers")}
+    assert await members_of((), members, answers) == {}

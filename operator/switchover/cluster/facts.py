@@ -11,6 +11,7 @@ from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quo
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.survey import GroupMigration, StorageClasses, TemplateChange
 from switchover.kubernetes.workloads import Workload
+from switchover.lag.membership import Membership
 from switchover.lag.watch import JudgedGroup
 from switchover.metadata.image import LogImage
 from switchover.metadata.parity import Parity
@@ -116,6 +117,7 @@ class Facts:
     """Pod -> the registered brokers that it says it is, asked at its own address; where host names do not tell them all."""
     markers: Mapping[int, Observed[str]] = field(default_factory=dict)    # broker of the batch -> its marker, "" for none
     groups: Mapping[str, Observed[JudgedGroup]] = field(default_factory=dict)         # those that the spec names
+    members: Mapping[str, Observed[Membership]] = field(default_factory=dict)         # of the same
     zookeeper_groups: Observed[Mapping[str, ZooKeeperGroup]] = NOT_ASKED              # those that have members
     group_migrations: Observed[Mapping[str, tuple[GroupMigration, ...]]] = NOT_ASKED  # by group
     rehearsal: Observed[JobRun | None] = NOT_ASKED         # its Job

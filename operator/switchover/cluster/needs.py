@@ -33,6 +33,8 @@ class Need(StrEnum):
     PARITY = "parity"
     STATELESS = "stateless"
     PARTITION_EPOCH = "partition_epoch"
+    MEMBERS = "members"
+    """Of the groups that the spec names."""
     CLIENTS_OF_ZOOKEEPER = "zookeeper_connections"
     """Its servers are asked for them. There it may be gone, and nothing is read in it."""
     ZOOKEEPER_SETS = "zookeeper_sets"

@@ -133,6 +133,8 @@ class GroupMemberships(Protocol):
         """Of each group its members, or why its coordinator does not tell them. A group that does not exist is Dead."""
         ...
 
+    async def close(self) -> None: ...
+
 
 class Registrar(Protocol):
     """Registers brokers with a replica's controller."""

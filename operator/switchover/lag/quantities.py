@@ -70,7 +70,7 @@ class Quantities:
     rewound: Ints
     """Since the commit fell below that largest one, 0 without a drop."""
     beyond: Bools
-    """C_n is beyond the high watermark."""
+    """C_n is beyond the high watermark, of a log in which there was something to consume at any time in the window."""
     beyond_before: Bools
     """So it was in the sample before."""
     still: Bools
@@ -104,7 +104,8 @@ def measure(samples: Samples, now: int, thresholds: Thresholds, since: int | Non
     top = np.maximum.accumulate(committed, axis=1)
     drop = top[:, -1] - newest
     fell = _last(committed >= top) + 1             # the sample after the last one that was not below the largest
-    beyond = window.committed > (end if window.high is None else window.high)
+    high = end if window.high is None else window.high
+    beyond = (window.committed > high) & ~(start >= high).all(axis=1, keepdims=True)
     commit_time = np.full(len(at), NONE) if window.commit_time is None else window.commit_time[:, -1]
     return Quantities(
         judgeable=((count >= thresholds.min_samples) & (span >= thresholds.min_span) & (age <= thresholds.max_age)

@@ -73,6 +73,9 @@ def _idle(judged: Judged, row: int) -> str:
     q = judged.quantities
     if q.committed[row] == NONE:
         return "there is nothing to be read in the log, and nothing was committed"
+    if q.committed[row] > q.end[row]:
+        return (f"there is nothing to be read in the log; the committed offset {q.committed[row]} is beyond its end"
+                f" {q.end[row]}")
     return f"nothing arrived and nothing was committed for {_time(q.span[row])}, lag {q.lag[row]}"
 
 

@@ -17,10 +17,11 @@ from switchover.cluster.observe.observer import Clients, Observer
 from switchover.groups.observe.observer import GroupClients, GroupObserver
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.kept import KEEP_SECONDS
+from switchover.kafka.client.memberships import WireMemberships
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.kafka.client.shared_groups import SharedGroups, SharedOffsets
-from switchover.kafka.ports import Groups, KafkaNodes
+from switchover.kafka.ports import GroupMemberships, Groups, KafkaNodes
 from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.lag.window import GroupOffsets
@@ -65,6 +66,7 @@ class Openers:
     zookeeper: Callable[[Access], ZooKeeper] = KazooZooKeeper
     tree: Callable[[Access], ZooKeeperTree] = KazooTree
     offsets: Callable[[Access], GroupOffsets] = WireOffsets
+    memberships: Callable[[Access], GroupMemberships] = WireMemberships
 
 
 REAL = Openers(offsets=partial(WireOffsets, keep=KEEP_SECONDS))
@@ -195,12 +197,14 @@ class Credentialed:
             self._kept.credentials(own.credentials_ref if controllers else None, KAFKA, self._controllers))
         to_controllers = replace(secret, properties=listener.client_properties(own, secret.properties))
         open_zookeeper, open_offsets, open_tree = self._openers.zookeeper, self._openers.offsets, self._openers.tree
+        open_members = self._openers.memberships
         brokers = self._kept.get("brokers", kafka, self._nodes)
         return Clients(
             brokers=brokers,
             controllers=self._kept.get("controllers", to_controllers, self._nodes) if controllers else brokers,
             zookeeper=self._kept.get("zookeeper", zookeeper, lambda with_: open_zookeeper(with_.to(spec.zookeeper.connect))),
             offsets=self._kept.get("offsets", kafka, lambda with_: open_offsets(with_.to(spec.kafka.bootstrap_servers))),
+            memberships=self._kept.get("members", kafka, lambda with_: open_members(with_.to(spec.kafka.bootstrap_servers))),
             tree=self._kept.get("tree", zookeeper, lambda with_: open_tree(with_.to(spec.zookeeper.connect))),
             encoder_secret=zookeeper.properties.get(ENCODER_SECRET),
             unchecked=_unchecked(kafka, zookeeper),

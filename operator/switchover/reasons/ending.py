@@ -90,10 +90,13 @@ ZOOKEEPER_RUNS = Reason(
 
 ZOOKEEPER_UNVERIFIED = Reason(
     SUBJECT, "ZooKeeperUnverified", Urgency.LOOK,
-    meaning="It is not known whether a ZooKeeper server has clients, or whether it is stopped: `srvr` is not "
-            "allowed there, or it gives no answer at all.",
-    look="`4lw.commands.whitelist`. For servers that you have stopped: a refused connection and a name that is "
-         "gone tell so, a lost packet does not. Some networks drop what is sent to a Service without endpoints.",
-    do="Allow `srvr`. For a stopped server behind such a Service, delete the Service as well, so that its name is "
-       "gone; or set `spec.zookeeper.shared: true`, which ends the migration without the proof, and remove "
-       "ZooKeeper at your own judgement.")
+    meaning="It is not known whether a ZooKeeper server has clients, or whether it is stopped: it does not answer the "
+            "four-letter word `srvr`, or something else does.",
+    look="The message has its own words. ZooKeeper's `4lw.commands.whitelist` never forbids `srvr` (run on 3.8.4), so "
+         "something stands before it: a proxy, a port of another service. For servers that you have stopped: a refused "
+         "connection and a name that is gone tell so, a lost packet does not. Some networks drop what is sent to a "
+         "Service without endpoints.",
+    do="Let the operator's pod ask the server itself. Or see to its clients by your own means, and stop ZooKeeper by the "
+       "command of the message: a server that refuses connections has none. For a stopped server behind such a "
+       "Service, delete the Service as well, so that its name is gone; or set `spec.zookeeper.shared: true`, which ends "
+       "the migration without the proof, and remove ZooKeeper at your own judgement.")

@@ -94,6 +94,15 @@ GROUP_HAS_NO_COMMITS = Reason(
     look="`kafka-consumer-groups.sh --describe --group NAME`.",
     do="Start the group, or take it out of the list.")
 
+GROUP_HAS_NO_MEMBERS = Reason(
+    SUBJECT, "GroupHasNoMembers", Urgency.STANDS,
+    meaning="A group of `spec.gates.groups` holds a batch of brokers, and it has no members: nobody is there who "
+            "could consume and commit. In Preflight it is a Warning. A job that does not run now has no members. A "
+            "group that Flink commits for, or whose offsets MirrorMaker copies from another cluster, never has any: "
+            "it is well as long as that commits.",
+    look="`kafka-consumer-groups.sh --describe --group NAME --members`. The message ends with what its partitions hold for.",
+    do="Start its consumers, or whatever commits for it; or take it out of the list.")
+
 GROUP_LAG = Reason(
     SUBJECT, "GroupLag", Urgency.LOOK,
     meaning="A group is further behind than `maxLag` on a partition.",

@@ -82,6 +82,8 @@ def check_zookeeper_unused(picture: Picture) -> Verdict:
     """No client is connected to any ZooKeeper server, ourselves not counted, and no node's pod asks for one."""
     for server, connections in sorted(picture.facts.zookeeper_connections.items()):
         if not isinstance(connections, Known):
+            if connections.refused:
+                return unknown(ZOOKEEPER_UNVERIFIED, connections.why, subject=server, unblocks=_without_srvr(picture))
             return unknown(ZOOKEEPER_UNVERIFIED, connections.why, subject=server)
         if connections.value:
             return wait(ZOOKEEPER_IN_USE, f"{connections.value} clients are connected to {server}", subject=server,
@@ -105,6 +107,12 @@ def check_zookeeper_unused(picture: Picture) -> Verdict:
                         " would start again", subject=f"StatefulSet {name}", observed=asking, threshold="none",
                         unblocks=cure)
     return passed("no client is connected to ZooKeeper")
+
+
+def _without_srvr(picture: Picture) -> str:
+    """What helps where a server does not tell who its clients are: one that is stopped has none."""
+    return ("let the operator's pod ask it for srvr; or, once you know that nobody uses this ZooKeeper, stop it, and keep"
+            f" its volumes: {zookeeper_servers.stop(picture)}. Where others use it too: spec.zookeeper.shared: true")
 
 
 def check_zookeeper_released(picture: Picture) -> Verdict:

@@ -1,5 +1,6 @@
 """The consumer groups that the user named stay healthy while brokers are replaced, by the lag kernel."""
 
+from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.lag.verdicts import Verdict as Found
@@ -8,6 +9,7 @@ from switchover.lag.words import sentence
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.lag import (
     GROUP_HAS_NO_COMMITS,
+    GROUP_HAS_NO_MEMBERS,
     GROUP_LAG,
     GROUP_NEVER_COMMITTED,
     GROUP_OFFSETS_WRONG,
@@ -23,12 +25,23 @@ def check_groups_healthy(picture: Picture) -> Verdict:
         if not isinstance(found, Known):
             return unknown(GROUP_UNKNOWN, found.why, subject=group.name)
         if not found.value.expected:
-            return wait(GROUP_HAS_NO_COMMITS, f"group {group.name} has no committed offset", subject=group.name,
-                        unblocks="the group consumes and commits")
+            verdict = wait(GROUP_HAS_NO_COMMITS, f"group {group.name} has no committed offset", subject=group.name,
+                           unblocks="the group consumes and commits")
+            return _without_members(picture, group.name, verdict) or verdict
         for row in found.value.rows:
             if verdict := _trouble(group.name, found.value, row):
-                return verdict
+                return _without_members(picture, group.name, verdict) or verdict
     return passed("the named groups are healthy")
+
+
+def _without_members(picture: Picture, name: str, found: Verdict) -> Verdict | None:
+    """The cause of it, where nobody is there who could consume and commit."""
+    members = picture.facts.members.get(name)
+    if not isinstance(members, Known) or members.value.assigned:
+        return None
+    return wait(GROUP_HAS_NO_MEMBERS, f"group {name} has no members (it is {members.value.state}): {found.message}",
+                subject=found.subject, observed=found.observed, threshold=found.threshold,
+                unblocks="start its consumers, or whatever commits for it; or take it out of spec.gates.groups")
 
 
 def _trouble(name: str, group: JudgedGroup, row: int) -> Verdict | None:
@@ -56,4 +69,4 @@ def _trouble(name: str, group: JudgedGroup, row: int) -> Verdict | None:
                         unblocks="somebody looks; the group commits where its records are")
 
 
-GROUPS_HEALTHY: Gate[Picture] = Gate("GroupsHealthy", check_groups_healthy)
+GROUPS_HEALTHY: Gate[Picture] = Gate("GroupsHealthy", check_groups_healthy, needs=(Need.MEMBERS,))

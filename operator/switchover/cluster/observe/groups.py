@@ -4,16 +4,20 @@ from collections.abc import Iterable, Mapping
 
 from switchover.api.meta import GroupHealth
 from switchover.kafka.limits import SWEEP_SECONDS
+from switchover.kafka.ports import GroupMemberships
 from switchover.lag.collector import LagCollector
+from switchover.lag.membership import Membership
 from switchover.lag.thresholds import Thresholds, of_a_cluster
 from switchover.lag.watch import JudgedGroup
 from switchover.lag.window import Asked, GroupOffsets, Reading
-from switchover.outside.ask import known
+from switchover.outside.ask import Answers, known
 from switchover.outside.clock import Clock
 from switchover.outside.observed import Known, Observed, Unknown
 
 SAMPLE_SECONDS = 2.0
 """Time between two sweeps."""
+MEMBERS_SECONDS = 15.0
+"""How old it may be who the members are."""
 
 
 def thresholds(group: GroupHealth) -> Thresholds:
@@ -49,6 +53,19 @@ class WatchedGroups:
             return Unknown(f"group {name}: {self._judged.why}")
         found = self._judged.value[name]
         return Unknown(f"group {name}: {found}") if isinstance(found, str) else Known(found, self._judged.at)
+
+
+async def members_of(groups: Iterable[GroupHealth], memberships: GroupMemberships,
+                     answers: Answers) -> dict[str, Observed[Membership]]:
+    """Who is in each of them."""
+    names = tuple(group.name for group in groups)
+    if not names:
+        return {}
+    told = await answers.observed(
+        "members", lambda: memberships.memberships(names), MEMBERS_SECONDS, made_of=(names, memberships))
+    if not isinstance(told, Known):
+        return dict.fromkeys(names, told)
+    return {name: Unknown(found) if isinstance(found, str) else Known(found, told.at) for name, found in told.value.items()}
 
 
 async def _judge(collector: LagCollector, named: Mapping[str, GroupHealth]) -> dict[str, JudgedGroup | str]:

@@ -15,7 +15,7 @@ from switchover.cluster.needs import Need
 from switchover.cluster.observe.caught_up import CaughtUpWatch
 from switchover.cluster.observe.each_node import ask_each
 from switchover.cluster.observe.forwarding import ForwardingWatch
-from switchover.cluster.observe.groups import WatchedGroups
+from switchover.cluster.observe.groups import WatchedGroups, members_of
 from switchover.cluster.observe.identity import identities
 from switchover.cluster.observe.leftovers import leftovers
 from switchover.cluster.observe.parity import ParityWatch
@@ -25,7 +25,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.engine.effects import Elsewhere
 from switchover.kafka.node import NOT_LISTENING, BrokerView, NodeAnswer
-from switchover.kafka.ports import KafkaNodes
+from switchover.kafka.ports import GroupMemberships, KafkaNodes
 from switchover.kubernetes.ports import Survey, Workloads
 from switchover.kubernetes.survey import GroupMigration
 from switchover.lag.window import GroupOffsets
@@ -59,6 +59,7 @@ class Clients:
     controllers: KafkaNodes
     zookeeper: ZooKeeper
     offsets: GroupOffsets
+    memberships: GroupMemberships
     tree: ZooKeeperTree
     encoder_secret: str | None = field(default=None, repr=False)
     """The brokers' `password.encoder.secret`, without which passwords in ZooKeeper cannot be compared."""
@@ -166,6 +167,8 @@ class Observer:
             settings = then.create_task(self._each(
                 brokers if needs.settings_are_read(named, kubernetes.result()) else {}, self._brokers_client.settings))
             groups = then.create_task(self._groups.seen(spec.gates.groups, clients.value.offsets))
+            members = then.create_task(members_of(
+                spec.gates.groups if Need.MEMBERS in named else (), clients.value.memberships, self._answers))
             zookeeper_groups = then.create_task(self._if(Need.GROUPS_IN_ZOOKEEPER in named, self.zookeeper.groups))
             group_migrations = then.create_task(self._moving_groups(Need.GROUPS_IN_ZOOKEEPER in named, fresh))
             examination = then.create_task(
@@ -203,6 +206,7 @@ class Observer:
             identities=identified,
             markers=markers.result(),
             groups=groups.result(),
+            members=members.result(),
             zookeeper_groups=zookeeper_groups.result(),
             group_migrations=group_migrations.result(),
             rehearsal=rehearsal.result()[0],

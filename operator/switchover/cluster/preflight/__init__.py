@@ -17,6 +17,7 @@ from switchover.cluster.preflight import (
     residue,
     rights,
     security,
+    watched_groups,
     windows,
     zookeeper_groups,
 )
@@ -34,6 +35,7 @@ GATES: tuple[Gate[Picture], ...] = (
     *residue.CHECKS,
     *ensemble.CHECKS,
     *zookeeper_groups.CHECKS,
+    *watched_groups.CHECKS,
     *cluster.CHECKS,
     *brokers.CHECKS,
     *disks.CHECKS,

@@ -25,8 +25,15 @@ def find_weak_ensembles(picture: Picture) -> Iterator[Verdict]:
     if not modes:
         raise Unseen(unknown(ZOOKEEPER_UNKNOWN, "no ZooKeeper server was asked for its mode"))
     for server, mode in sorted(modes.items()):
-        if not isinstance(mode, Known) and not mode.refused:     # one that tells nobody is no trouble
+        if isinstance(mode, Known):
+            continue
+        if not mode.refused:
             yield unknown(ZOOKEEPER_UNKNOWN, mode.why, subject=f"ZooKeeper server {server}")
+        else:
+            yield warn("ZooKeeperTellsNothing", f"{mode.why}: whether it has clients still cannot be seen when ZooKeeper is"
+                       " to be released", subject=f"ZooKeeper server {server}", observed="no answer to srvr",
+                       cure="let the operator's pod ask it for srvr; or see to its clients yourself, and stop it in"
+                       " ReleaseZooKeeper: a server that refuses connections has none")
     alone = [server for server, mode in modes.items() if isinstance(mode, Known) and mode.value == "standalone"]
     if alone:
         yield warn("SingleZooKeeper", f"ZooKeeper server {several(alone)} stands alone: while it is away, neither dual write"

@@ -73,6 +73,9 @@ class WireMemberships:
         await self._brokers.each(await self._brokers.any(coordinators), described, failed)
         return {name: found.get(name, NOT_ANSWERED) for name in names}
 
+    async def close(self) -> None:
+        """Each question has connections of its own."""
+
 
 def _membership(name: str, group: DescribedClassic | DescribedConsumer) -> Membership | str:
     """Its members, or which of them does not speak the consumer protocol. A state that nobody knows is Unknown."""

@@ -1,0 +1,24 @@
+"""The consumer groups that must stay healthy while brokers are replaced: there is somebody who consumes."""
+
+from collections.abc import Iterator
+
+from switchover.cluster.needs import Need
+from switchover.cluster.picture import Picture
+from switchover.engine.gate import Verdict, check, warn
+from switchover.outside.observed import Known
+
+
+def find_groups_without_members(picture: Picture) -> Iterator[Verdict]:
+    """Such a group holds a batch of brokers for as long as it has something to consume and nobody commits."""
+    for group in picture.spec.gates.groups:
+        members = picture.facts.members.get(group.name)
+        if isinstance(members, Known) and not members.value.assigned:
+            yield warn("GroupHasNoMembers", f"group {group.name} of spec.gates.groups has no members (it is"
+                       f" {members.value.state}): batches of brokers wait while it has something to consume and nobody"
+                       " commits", subject=group.name, observed=members.value.state, threshold="Stable",
+                       cure="start its consumers, or take it out of spec.gates.groups; nothing to do where something commits"
+                       " without being a member, as Flink and MirrorMaker do")
+
+
+CHECKS = (check("WatchedGroups", find_groups_without_members, "the groups that are watched have members",
+                needs=(Need.MEMBERS,)),)
