@@ -84,6 +84,28 @@ async def test_what_has_the_name_of_a_workload_that_does_not_exist_is_told(
         kubectl("delete", "crd", "rollouts.argoproj.io")
 
 
+CANARIES = {
+    **ROLLOUTS, "metadata": {"name": "canaries.flagger.app"},
+    "spec": {**ROLLOUTS["spec"], "group": "flagger.app", "names": {"kind": "Canary", "plural": "canaries"}}}
+
+
+async def test_a_deployment_that_flagger_runs_in_another_one_is_told(
+    server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None], kubectl: Kubectl
+) -> None:
+    kubectl("apply", "-f", "-", stdin=yaml.safe_dump(CANARIES))
+    try:
+        kubectl("wait", "--for=condition=Established", f"--timeout={stretched(30):.0f}s", "crd/canaries.flagger.app")
+        canary = await server.request("POST", server.resource_path("flagger.app/v1alpha1", "canaries"), {
+            "apiVersion": "flagger.app/v1alpha1", "kind": "Canary", "metadata": {"name": "orders"}, "spec": {}})
+        owner = {"apiVersion": "flagger.app/v1alpha1", "kind": "Canary", "name": "orders", "controller": True,
+                 "uid": canary["metadata"]["uid"]}
+        for name, owners in (("orders", []), ("orders-primary", [owner]), ("pay", []), ("pay-primary", [])):
+            apply({**deployment(0), "metadata": {"name": name, "ownerReferences": owners}})
+        assert await workloads.others_called(["orders", "pay"]) == {"orders": "Canary orders"}
+    finally:
+        kubectl("delete", "crd", "canaries.flagger.app")
+
+
 # --- fences -------------------------------------------------------------------------------------------------------------
 
 

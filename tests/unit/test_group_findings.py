@@ -212,6 +212,12 @@ FINDINGS = [
               "orders", cure) for kind, cure in (
                   ("Rollout", "setWeight"), ("CloneSet", "updateStrategy.partition"), ("StrimziPodSet", "KafkaConnect"),
                   ("DaemonSet", "nodeSelector"))),
+    Finding("Workloads", "run by Flagger", then(with_source(replicas=0, pods={}, seen=0, sizes={}), known(
+        "others", {"orders": "Canary orders"})), FAIL, "WorkloadOwned", "orders", "let Flagger roll"),
+    Finding("Workloads", "Flagger's own", with_source(owner="Canary orders"), FAIL, "WorkloadOwned", "orders",
+            "let Flagger roll"),
+    Finding("Workloads", "run by a Rollout", then(with_source(replicas=0, pods={}, seen=0, sizes={}), known(
+        "others", {"orders": "Rollout"})), FAIL, "WorkloadUnsupported", "orders", "setWeight"),
     Finding("Workloads", "changes nothing", specced(workload_of(template=TO_CLASSIC)), FAIL, "NothingToChange", "orders"),
     Finding("Workloads", "a bridge that changes nothing", specced(workload_of(**{**BRIDGED, "bridge": TO_CLASSIC})), FAIL,
             "NothingToChange", "orders"),

@@ -14,6 +14,8 @@ SCALED_OBJECT = "ScaledObject"
 PAUSED = "autoscaling.keda.sh/paused"
 PAUSED_REPLICAS = "autoscaling.keda.sh/paused-replicas"
 COST = "controller.kubernetes.io/pod-deletion-cost"
+CANARY, PRIMARY = "Canary", "-primary"
+"""Flagger's resource, and how the Deployment is called in which it runs the pods of its target, which it scales to 0."""
 
 
 @dataclass(frozen=True, slots=True)

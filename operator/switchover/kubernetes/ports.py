@@ -22,7 +22,7 @@ class Workloads(Protocol):
         ...
 
     async def others_called(self, names: Iterable[str]) -> Mapping[str, str]:
-        """Of these names those that a workload of a kind that is not moved has: name -> kind."""
+        """Of these names those that a workload of a kind that is not moved has, or that of a Canary: name -> what."""
         ...
 
     async def config_map(self, name: str) -> Mapping[str, str] | None:

@@ -213,7 +213,8 @@ WORKLOAD_NOT_READY = Reason(
 WORKLOAD_OWNED = Reason(
     SUBJECT, "WorkloadOwned", Urgency.STANDS,
     meaning="The Deployment or StatefulSet belongs to another object (an Argo Rollout, a custom resource of some "
-            "operator), which would put back what Switchover changes.",
+            "operator), which would put back what Switchover changes. Or Flagger has scaled it to 0 and runs its pods "
+            "in a Deployment of its own, NAME-primary, which belongs to a Canary.",
     look="`kubectl get deployment NAME --output jsonpath='{.metadata.ownerReferences}'`.",
     do="Change the owner itself: its own canary, if it has one, with two canary pods, and the group watched by "
        "`switchover lag`. Switchover cannot move such a workload.")

@@ -204,10 +204,12 @@ class GroupObserver:
         return facts
 
     async def _others_called(self, fleet: Observed[Fleet], seconds: float) -> Observed[Mapping[str, str]]:
-        missing = [name for name, found in fleet.value.sources.items() if found is None] if isinstance(fleet, Known) else []
-        if not missing:
+        """Of those that do not exist, or have no pod: something else may run it."""
+        sources = fleet.value.sources if isinstance(fleet, Known) else {}
+        idle = [name for name, found in sources.items() if found is None or found.replicas < 1]
+        if not idle:
             return NOT_ASKED
-        return await self._answers.observed("others", lambda: self._workloads.others_called(missing), seconds, missing)
+        return await self._answers.observed("others", lambda: self._workloads.others_called(idle), seconds, idle)
 
     async def _try(self, picture: Picture, seconds: float) -> Mapping[str, Observed[Mapping[str, Any]]]:
         """The template that the API server would make of each change. One that it refuses is tried in every pass: whoever

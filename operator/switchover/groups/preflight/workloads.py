@@ -14,7 +14,7 @@ from switchover.groups.workloads import autoscalers, bounds, deployment
 from switchover.groups.workloads.change import Unsupported, changed, container_of
 from switchover.groups.workloads.trials import trials_of
 from switchover.kubernetes import gitops
-from switchover.kubernetes.members import MemberWorkload
+from switchover.kubernetes.members import CANARY, PRIMARY, MemberWorkload
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.brokers import BROKERS_UNKNOWN
 from switchover.reasons.coordination import BRIDGE_MISSING, NOTHING_TO_CHANGE
@@ -59,9 +59,10 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
             yield fail(CLAIMED_BY_ANOTHER, f"{source} is claimed by another migration", subject=workload.name,
                        observed=source.claimed_by, threshold=picture.uid, unblocks="let that one end first")
         if source.owner:
-            yield fail(WORKLOAD_OWNED, f"{source} belongs to {source.owner}, which would put back what is changed",
-                       subject=workload.name, unblocks=f"change {source.owner} itself, or migrate by hand")
-        if source.replicas < 1 or not source.caught_up or len(source.ready()) < source.replicas \
+            yield _owned(source)
+        if other := _run_by(picture, source):
+            yield other
+        elif source.replicas < 1 or not source.caught_up or len(source.ready()) < source.replicas \
                 or (workload.kind is WorkloadKind.DEPLOYMENT and not deployment.is_whole(source)):
             yield wait(WORKLOAD_NOT_READY, f"{len(source.ready())} of {source.replicas} pods of {source} are Ready",
                        subject=workload.name, observed=len(source.ready()), threshold=source.replicas,
@@ -73,6 +74,32 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
                            " rollback whose partitions have lost their owners (policy upgrade, Kafka 4.3 and newer)",
                            subject=budget,
                            cure="nothing to do for the way forward; let it allow one, or delete that pod yourself then")
+
+
+FLAGGER = ("let Flagger roll the change by its own canary, and watch the group by switchover lag; or take the Canary away,"
+           " run the pods in {} again, and name that")
+
+
+def _owned(source: MemberWorkload) -> Verdict:
+    """Somebody keeps it."""
+    message, cure = f"{source} belongs to {source.owner}", f"change {source.owner} itself, or migrate by hand"
+    if source.owner.startswith(f"{CANARY} "):
+        message, cure = f"{message} of Flagger", FLAGGER.format(source.name.removesuffix(PRIMARY))
+    return fail(WORKLOAD_OWNED, f"{message}, which would put back what is changed", subject=source.name, unblocks=cure)
+
+
+def _run_by(picture: Picture, source: MemberWorkload) -> Verdict | None:
+    """It has no pod since something else runs them."""
+    others = picture.facts.others
+    what = others.value.get(source.name, "") if isinstance(others, Known) and source.replicas < 1 else ""
+    if what.startswith(f"{CANARY} "):
+        return fail(WORKLOAD_OWNED, f"{source} has 0 replicas: {what} of Flagger runs its pods in Deployment"
+                    f" {source.name}{PRIMARY}", subject=source.name, observed=0, unblocks=FLAGGER.format(source.name))
+    if what:
+        return fail(WORKLOAD_UNSUPPORTED, f"{source} has 0 replicas, and there is a {what} of that name, which may run its"
+                    " pods: Switchover moves the pods of Deployments and StatefulSets", subject=source.name, observed=what,
+                    unblocks=INSTEAD[what])
+    return None
 
 
 INSTEAD = {
@@ -89,7 +116,7 @@ def _missing(picture: Picture, workload: Workload) -> Verdict:
     """It does not exist; or something else has its name, which is not moved."""
     others = picture.facts.others
     kind = others.value.get(workload.name, "") if isinstance(others, Known) else ""
-    if not kind:
+    if kind not in INSTEAD:
         return fail(WORKLOAD_MISSING, f"{workload.kind} {workload.name} does not exist", subject=workload.name,
                     unblocks="correct spec.workloads[].name, or create it")
     return fail(WORKLOAD_UNSUPPORTED, f"{workload.name} is a {kind}: Switchover moves the pods of Deployments and"

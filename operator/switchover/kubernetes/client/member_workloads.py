@@ -10,7 +10,16 @@ from switchover.kubernetes.client import beside, ownership
 from switchover.kubernetes.client.api_server import ApiServer, NotFound
 from switchover.kubernetes.client.pods import read_member_pod
 from switchover.kubernetes.client.told import Told
-from switchover.kubernetes.members import HPA, PAUSED, PAUSED_REPLICAS, SCALED_OBJECT, Autoscaler, MemberWorkload
+from switchover.kubernetes.members import (
+    CANARY,
+    HPA,
+    PAUSED,
+    PAUSED_REPLICAS,
+    PRIMARY,
+    SCALED_OBJECT,
+    Autoscaler,
+    MemberWorkload,
+)
 from switchover.kubernetes.selectors import required, selects
 
 Object = Mapping[str, Any]
@@ -48,11 +57,14 @@ async def _with_why_none(told: Told, read: MemberWorkload | None) -> MemberWorkl
 
 
 async def other_kind(server: ApiServer, name: str) -> str:
-    """The kind of a workload of that name that is neither Deployment nor StatefulSet; "" where there is none."""
+    """The kind of a workload of that name that is neither Deployment nor StatefulSet, or, with its name, Flagger's Canary
+    that runs the pods of a Deployment of that name in one of its own; "" where there is none."""
     for version, plural, kind in OTHERS:
         if await server.find(server.resource_path(version, plural, name)) is not None:
             return kind
-    return ""
+    primary = await server.find(server.path("apps/v1", "Deployment", f"{name}{PRIMARY}"))
+    owner = ownership.owner(primary) if primary is not None else ""
+    return owner if owner.startswith(f"{CANARY} ") else ""
 
 
 async def _selected(server: ApiServer, kind: str, workload: Object | None) -> Mapping[str, list[dict[str, Any]]]:

@@ -127,7 +127,7 @@ class KubernetesWorkloads:
         return await read_member_workloads(self._server, self._told, wanted)
 
     async def others_called(self, names: Iterable[str]) -> Mapping[str, str]:
-        """Of these names those that a workload of a kind that is not moved has: name -> kind."""
+        """Of these names those that a workload of a kind that is not moved has, or that of a Canary: name -> what."""
         return {name: kind for name in names if (kind := await other_kind(self._server, name))}
 
     async def _cordoned(self, nodes: set[str]) -> frozenset[str] | None:
