@@ -31,6 +31,7 @@ from adapters.servers import loopback
 from adapters.test_wire_settings import committed, created, filled
 from fakes.kafka_node import Node
 from patience import Patience, stretched
+from switchover.api.meta import GROUP_BYTES, GroupHealth
 from switchover.cli.lag import GroupReport, Question, follow_from_here, thresholds_of
 from switchover.cli.main import app
 from switchover.kafka.client.connection import Connection
@@ -107,6 +108,18 @@ async def test_batches_lose_nothing(servers: str, monkeypatch: pytest.MonkeyPatc
         committed(servers, group, [TopicPartition(topic, number, 0) for number in range(5)])
     sweep = await WireOffsets(Access(servers)).sweep(dict.fromkeys(groups, Asked()))
     assert {group: len(reading.offsets) for group, reading in sweep.readings.items()} == dict.fromkeys(groups, 5)
+
+
+async def test_the_longest_id_of_a_group(servers: str) -> None:
+    """Nothing but a string of the protocol bounds it: Kafka keeps its commits, and tells them and its members."""
+    topic = created(servers, 1)
+    group = f"connect-{uuid.uuid4().hex}-{'s3-sink-' * 5000}"[:GROUP_BYTES]
+    filled(servers, topic, {0: 5})
+    committed(servers, group, [TopicPartition(topic, 0, 2)])
+    assert GroupHealth(name=group).name == group
+    sweep = await WireOffsets(Access(servers)).sweep({group: Asked()})
+    assert read(sweep, group) == {Named(topic, 0): (2, 5, 0, 5)}
+    assert await WireMemberships(Access(servers)).memberships([group]) == {group: Membership("Empty", {})}
 
 
 async def test_a_group_and_a_topic_that_do_not_exist(servers: str) -> None:

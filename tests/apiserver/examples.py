@@ -175,6 +175,7 @@ REFUSED = [
     Refused(KAFKA, "gates", {"stableSamples": 0}, "greater than or equal to 1"),
     Refused(KAFKA, "gates", {"acceptedTopics": ["two words"]}, "must be a topic's name"),
     Refused(KAFKA, "gates", {"groups": [{"maxLag": 1}]}, "gates.groups[0].name: Required value", "Field required"),
+    Refused(KAFKA, "gates", {"groups": [{"name": "é" * 16384}]}, "must be the id of a group: at most 32767 bytes"),
     Refused(GROUP, "protocol", Absent, "must have exactly one of protocol, assignmentStrategy and coordination"),
     Refused(
         GROUP,

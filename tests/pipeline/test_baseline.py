@@ -195,7 +195,7 @@ def test_hostile_and_odd_rows_are_told_and_break_nothing(spark: SparkSession, tm
     ahead.time += 10**9                                    # one broker's clock was 11 days ahead once
     outcome, directory = ran(world, tmp_path)
     assert outcome.summary["groups"] == 2
-    assert any("1 groups whose names are longer than 255" in note for note in outcome.summary["notes"])
+    assert any("1 groups whose names are longer than 32767" in note for note in outcome.summary["notes"])
     report = (directory / "report.md").read_text()
     assert "no baseline for 1 partitions whose ends no capture has read" in report
     assert "\\\\n\\| b\\\\u202e\\\\x00" in report

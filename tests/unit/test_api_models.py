@@ -14,6 +14,8 @@ from switchover.api.kafka_migration import (
     NodeMode,
     NodeStatus,
 )
+from switchover.api.meta import GROUP_BYTES, GroupHealth
+from switchover.api.schema import Clipped
 from switchover.api.status import Progress, Transition, WaitingFor
 from switchover.cluster.plan import PLAN
 
@@ -101,7 +103,23 @@ def test_manifests_are_camel_case_and_without_null():
 def test_long_texts_of_the_operator_are_cut_not_refused():
     waiting = WaitingFor(gate="AllInSync", verdict="Unknown", reason="Unreachable", message="é" * 5000)
     assert len(waiting.message) == 1024
-    assert waiting.message.endswith("é…")
+    assert "é…é" in waiting.message
+    named = WaitingFor(gate="AllInSync", verdict="Unknown", reason="Unreachable", message=f"group {'x' * 5000} stands still")
+    assert (named.message[:9], named.message[-12:]) == ("group xxx", "stands still")
+    for limit in (1, 2, 3):
+        assert len(Clipped(limit).cut("abcd")) == limit
+
+
+@pytest.mark.parametrize(("group", "taken"), [
+    ("connect-" + "s3-sink-" * 32, True), ("Bestellungen Prüfung/prod #1", True), ("日本" * 5461, True),
+    ("x" * GROUP_BYTES, True), ("x" * (GROUP_BYTES + 1), False), ("é" * (GROUP_BYTES // 2 + 1), False), ("", False)])
+def test_the_id_of_a_group_is_as_long_as_kafka_takes_it(group, taken):
+    try:
+        assert GroupHealth(name=group).name == group
+    except ValidationError:
+        assert not taken
+    else:
+        assert taken
 
 
 def test_quantities_may_be_written_as_numbers():

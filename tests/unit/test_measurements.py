@@ -12,7 +12,7 @@ from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.api.meta import GroupHealth
 from switchover.api.status import Measurements, Series
 from switchover.cluster.measured import measured
-from switchover.engine.measurements import KEPT, PER_STEP, SERIES, measured_of
+from switchover.engine.measurements import KEPT, PER_STEP, SERIES, group_figures, measured_of
 from switchover.outside.observed import Known
 from switchover.partition import TopicPartition
 from unit.judged_groups import Swept, judged
@@ -93,3 +93,11 @@ def test_lag_and_gap_of_a_group(sweeps, lag, gap):
         "orders": Known(judged(GroupHealth(name="orders"), swept, NOW), NOW)})
     found = measured(picture, 0)
     assert (found["GroupLag/orders"], found["GroupGap/orders"]) == (lag, gap)
+
+
+def test_groups_whose_long_names_begin_alike_have_figures_of_their_own():
+    names = ["orders", *("connect-" + "s3-sink-" * 40 + each for each in "ab")]
+    told = dict(group_figures({name: (index, {}) for index, name in enumerate(names)}))
+    assert sorted(told.values()) == [0, 0, 0, 0, 1, 2]
+    series = [Series(name=name, values=[value]) for name, value in told.items()]
+    assert {each.name for each in Measurements(times=[at(0)], series=series).series} >= {"GroupLag/orders"}

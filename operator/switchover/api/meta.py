@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from switchover.api.cron import CRON_FIELDS, ZONE, comes_true
-from switchover.api.schema import Model, ObjectName, Rule, Time, Unique, matches
+from switchover.api.schema import Model, Must, ObjectName, Rule, Time, Unique, matches
 
 GROUP: Final = "switchover.dev"
 VERSION: Final = "v1alpha1"
@@ -46,7 +46,16 @@ PlanHash = Annotated[
     Field(min_length=8, max_length=64),
     matches(r"[0-9a-f]+", "must be the plan's hash as status.planHash shows it: lower case hexadecimal digits"),
 ]
-GroupName = Annotated[str, Field(min_length=1, max_length=255)]
+GROUP_BYTES = 32767
+"""A string of Kafka's protocol; nothing else bounds the id of a group."""
+GroupName = Annotated[
+    str,
+    Field(min_length=1, max_length=GROUP_BYTES),
+    Must(
+        Rule(f"size(bytes(self)) <= {GROUP_BYTES}", f"must be the id of a group: at most {GROUP_BYTES} bytes as UTF-8"),
+        lambda value: len(value.encode(errors="surrogatepass")) <= GROUP_BYTES,
+    ),
+]
 TopicName = Annotated[
     str,
     Field(min_length=1, max_length=249),

@@ -153,7 +153,8 @@ Time = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Clipped:
-    """A text that the operator writes, cut to `limit` characters: a long message must not stop a migration."""
+    """A text that the operator writes, cut to `limit` characters: a long message must not stop a migration. Its middle goes:
+    what is wrong stands at the end of what names somebody at length."""
 
     limit: int
 
@@ -166,7 +167,8 @@ class Clipped:
 
     def cut(self, text: str) -> str:
         """As much of it as there is room for."""
-        return text if len(text) <= self.limit else f"{text[: self.limit - 1]}…"
+        end = (self.limit - 1) // 2
+        return text if len(text) <= self.limit else f"{text[: self.limit - 1 - end]}…{text[len(text) - end:]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What was measured in the course of a migration, kept in its status for the report: bounded, the worst of it always."""
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain, islice, repeat
@@ -13,6 +14,8 @@ PER_STEP = 16
 KEPT = 384
 """Times that are kept in all: the last ones. A whole plan there and back has fewer."""
 SERIES = 24
+NAMED = 200
+"""Characters of a group's name."""
 GROUPS = 10
 """Groups that are measured: the first ones that are named."""
 
@@ -44,9 +47,15 @@ def measured_of(before: Measurements, figures: Mapping[str, int], since: float, 
 def group_figures(groups: Mapping[str, tuple[int, Mapping[TopicPartition, float]]]) -> Iterator[tuple[str, int]]:
     """Of each group that was swept: records that are not committed, and for how many seconds a partition has stood still
     at most although it has records; from the first, and from the seconds of each that stands."""
-    for name, (lag, stood) in groups.items():
+    for group, (lag, stood) in groups.items():
+        name = _series(group)
         yield f"GroupLag/{name}", lag
         yield f"GroupGap/{name}", ceil(max(stood.values(), default=0.0))
+
+
+def _series(group: str) -> str:
+    """The group as a series is called; a long name begins as another one may."""
+    return group if len(group) <= NAMED else f"{group[:NAMED]}…{hashlib.sha256(group.encode()).hexdigest()[:8]}"
 
 
 def _span(columns: Sequence[tuple[datetime, object]], index: int, first: int) -> timedelta:

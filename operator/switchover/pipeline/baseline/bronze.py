@@ -8,8 +8,8 @@ from switchover.pipeline.baseline.kernel import END, KAFKA, ROWS, SORTED, ZOOKEE
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-LONGEST_NAME: Final = 255
-"""Of a group, as the operator's resources take it. One that is longer (Kafka allows 32 KiB) is left out."""
+LONGEST_NAME: Final = 32767
+"""Of a group, as Kafka's protocol and the operator's resources take it. A longer one, of ZooKeeper alone, is left out."""
 LATEST: Final = 2**53
 """ms; a time beyond it, or below 0, is put to the edge, so that differences stay numbers."""
 _RUN: Final = r"^(.*)-\d+\.parquet$"
