@@ -15,7 +15,7 @@ from switchover.cluster.rehearsal.scripts import RUN
 from switchover.cluster.rehearsal.settings import Place
 from switchover.zookeeper.tree import Tree
 
-ENVIRONMENT = ("PATH", "JAVA_HOME", "HOME", "LANG")
+ENVIRONMENT = ("PATH", "JAVA_HOME", "HOME", "LANG", "KAFKA_HOME")
 
 
 @contextmanager

@@ -129,13 +129,19 @@ def test_an_image_without_zookeeper_is_told_as_one(tmp_path: Path, monkeypatch: 
         "the replica's zookeeper ended with code 1 while it started: ClassNotFound in QuorumPeerMain")
 
 
-def test_a_start_script_with_no_kafka_beside_it_is_told_as_one(tmp_path: Path) -> None:
+def test_a_start_script_with_no_kafka_beside_it_is_told_with_the_one_that_there_is(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "home" / "bin" / "kafka-server-start.sh"
+    script.parent.mkdir(parents=True)
+    script.write_text("exec $(dirname $0)/kafka-run-class.sh kafka.Kafka\n")
+    monkeypatch.setenv("KAFKA_HOME", str(script.parents[1]))
     files, message, replica = tree_files(tmp_path / "tree", clean()), tmp_path / "message", tmp_path / "replica"
     replica.mkdir()
     with running(replica, start=tmp_path / "kafka-server-start.sh") as place:
         assert not conduct(files, place, "3.9", message, print)
     assert message.read_text() == (
-        "the image has no kafka-run-class beside the brokers' start script (spec.brokers[].start)")
+        "the image has no kafka-run-class beside the brokers' start script: set in spec.brokers: start: {script:"
+        f" {script}}}")
 
 
 def test_parts_of_no_tree_are_refused_in_words(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 from javaproperties import loads
 
+from switchover.api.kafka_migration import BrokerSet, BrokerStart
 from switchover.cluster.door.scripts import DOOR, GUARD, KEEP
 
 EXIT_CONFIG = 78
@@ -60,11 +62,11 @@ class Image:
         return {"PATH": os.environ["PATH"], "SWITCHOVER_RUN": str(self.run),
                 "SWITCHOVER_TERMINATION_LOG": str(self.root / "termination"), **more}
 
-    def keep(self, *known: Path, place: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    def keep(self, *known: Path, place: Path | None = None, **more: str) -> "subprocess.CompletedProcess[str]":
         """As the init container does it: the script is an argument, and no file of the image."""
         return subprocess.run(
             ["bash", "-c", KEEP, "switchover-original", self.start, place or self.start.parent, *known],
-            env=self.environment(), capture_output=True, text=True, timeout=60, check=False)
+            env=self.environment(**more), capture_output=True, text=True, timeout=60, check=False)
 
     def mount(self) -> None:
         """In Kafka's own container the copy lies in the directory's place."""
@@ -139,14 +141,38 @@ def test_without_the_script_those_that_there_are_are_named(image: Image) -> None
     other, missing = image.root / "usr" / "kafka-server-start", image.root / "nowhere"
     image.write(other, APACHE)
     image.start.unlink()
-    assert_refused(image, image.keep(missing, other), f"the image has no {image.start}; of the start scripts that are known "
-                                                      f"it has: {other}. Roll back, set spec.brokers[].start")
+    assert_refused(image, image.keep(missing, other), f"the image has no {image.start}; its start script is {other}."
+                   f" Roll back, set in spec.brokers: start: {{script: {other}}}, and try again")
     assert not image.copy.exists()
+
+
+@pytest.mark.parametrize("how", ["PATH", "KAFKA_HOME"])
+def test_a_script_is_found_where_the_image_itself_finds_it(image: Image, how: str) -> None:
+    """debezium/container-images has it in /kafka/bin, which is in PATH and in $KAFKA_HOME."""
+    script = image.root / "kafka" / "bin" / "kafka-server-start.sh"
+    script.parent.parent.mkdir()
+    image.write(script, APACHE)
+    image.write(image.root / "tools" / "kafka-server-start.sh", "exec /usr/bin/my-own-launcher\n")
+    image.start.unlink()
+    more = {"PATH": f"{script.parent}:{os.environ['PATH']}"} if how == "PATH" else {
+        "PATH": f"{image.root / 'tools'}:{os.environ['PATH']}", "KAFKA_HOME": str(script.parent.parent)}
+    assert_refused(image, image.keep(**more), f"its start script is {script}. Roll back, set in spec.brokers:"
+                   f" start: {{script: {script}}}, and try again")
+    named = yaml.safe_load(image.last_words.partition("spec.brokers: ")[2].partition(", and")[0])
+    assert BrokerSet.model_validate({"name": "kafka", **named}).start == BrokerStart(script=str(script))
+
+
+def test_all_that_there_are_are_named(image: Image) -> None:
+    places = [image.root / name / "kafka-server-start" for name in ("a", "b", "c")]
+    for place in places:
+        image.write(place, APACHE)
+    image.start.unlink()
+    assert_refused(image, image.keep(*places), f"its start script is {places[0]}, or {places[1]} {places[2]}. Roll back")
 
 
 def test_without_any_script_that_is_said(image: Image) -> None:
     image.start.unlink()
-    assert_refused(image, image.keep(), "it has: none. Roll back, set spec.brokers[].start")
+    assert_refused(image, image.keep(), "no start script of Kafka's in its PATH, in $KAFKA_HOME or where images have theirs")
 
 
 def test_a_directory_is_no_script(image: Image) -> None:

@@ -19,10 +19,11 @@ refuse() { # Kafka is not started; the kubelet hands the words to whoever asks f
 }
 
 if [[ ! -f $start ]]; then
-  there=''
-  for known in "$@"; do [[ ! -f $known ]] || there+=" $known"; done
-  refuse "the image has no $start; of the start scripts that are known it has:${there:- none}." \
-    "Roll back, set spec.brokers[].start, and try again"
+  starts "$@"
+  ((${#starts[@]})) || refuse "the image has no $start, and no start script of Kafka's in its PATH, in \$KAFKA_HOME or where" \
+    "images have theirs. Roll back, name it in spec.brokers: start: {script: /PATH/kafka-server-start.sh}, and try again"
+  refuse "the image has no $start; its start script is ${starts[0]}${starts[1]+, or ${starts[*]:1}}." \
+    "Roll back, set in spec.brokers: start: {script: ${starts[0]}}, and try again"
 fi
 text=$(<"$start") || refuse "$start cannot be read"
 [[ $text == *kafka-run-class* || $text == *kafka.Kafka* ]] ||

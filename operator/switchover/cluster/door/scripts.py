@@ -6,7 +6,9 @@ _HERE = resources.files(__package__)
 
 DOOR = _HERE.joinpath("door.sh").read_text()
 """Stands over the image's own start script."""
-KEEP = _HERE.joinpath("keep.sh").read_text()
+STARTS = _HERE.joinpath("starts.sh").read_text()
+"""A function that finds such scripts, for others to begin with."""
+KEEP = STARTS + _HERE.joinpath("keep.sh").read_text()
 """What an init container runs before it: it keeps that script."""
 GUARD = _HERE.joinpath("guard.sh").read_text()
 """What another runs in a controller's pod: no broker can start there."""

@@ -347,7 +347,9 @@ class Rehearsal:
         until = time.monotonic() + START_SECONDS
         while time.monotonic() < until:
             if (code := self._parts.processes.exit_code(name)) == NO_SCRIPTS:
-                raise NoReplica("the image has no kafka-run-class beside the brokers' start script (spec.brokers[].start)")
+                there = next((line for line in self._parts.processes.log(name) if line), "/PATH/kafka-server-start.sh")
+                raise NoReplica("the image has no kafka-run-class beside the brokers' start script: set in spec.brokers:"
+                                f" start: {{script: {there}}}")
             if code is not None:
                 raise NoReplica(f"the replica's {name} ended with code {code} while it started: {self._words(name)}")
             try:

@@ -3,7 +3,8 @@
 #
 # commands/NAME.N is a command: lines with the heap, the class and its arguments. Its output goes to NAME.N.log, its exit
 # code to NAME.N.exit. commands/NAME.N.stop ends it before its time, commands/end everything. Where the container has a memory
-# limit (MEMORY_LIMIT, bytes), the heap is six tenths of it. Exit code 200: beside the start script is no kafka-run-class.
+# limit (MEMORY_LIMIT, bytes), the heap is six tenths of it. Exit code 200: beside the start script is no kafka-run-class; the log
+# names start scripts that the image has elsewhere.
 name=$1 shared=$2 bin=${3%/*} child=
 umask 022
 for run_class in "$bin/kafka-run-class.sh" "$bin/kafka-run-class" missing; do [ ! -e "$run_class" ] || break; done
@@ -19,6 +20,8 @@ while [ ! -e "$shared/commands/end" ]; do
     if [ ! -e "$command" ]; then sleep 0.1; continue; fi
     { IFS= read -r heap; IFS= read -r main; mapfile -t arguments; } <"$command"
     if [ "$run_class" = missing ]; then
+        starts
+        printf '%s\n' "${starts[@]}" >"$shared/$name.$number.log"
         echo 200 >"$shared/$name.$number.exit"
     else
         KAFKA_HEAP_OPTS=$heap${MEMORY_LIMIT:+ -Xmx$((MEMORY_LIMIT / 10 * 6))} "$run_class" "$main" "${arguments[@]}" >>"$shared/$name.$number.log" 2>&1 &

@@ -2,6 +2,8 @@
 
 from importlib import resources
 
+from switchover.cluster.door.scripts import STARTS
+
 NO_SCRIPTS = 200
 """The exit code that run.sh tells where it has nothing to run Kafka's classes with."""
-RUN = resources.files(__package__).joinpath("run.sh").read_text()
+RUN = STARTS + resources.files(__package__).joinpath("run.sh").read_text()
