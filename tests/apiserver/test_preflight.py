@@ -93,6 +93,21 @@ async def test_marks_and_writers_of_a_fresh_object(workloads: KubernetesWorkload
     assert (found.owner, found.claim_templates) == ("", ())
 
 
+@pytest.mark.parametrize("who", ["git", "a person"])
+async def test_flux_leaves_alone_what_git_says_to_make_once(
+    workloads: KubernetesWorkloads, run: Callable[..., Any], namespace: str, who: str
+) -> None:
+    """What somebody annotates by hand is not in Git, and Flux looks there alone."""
+    once = {gitops.FLUX_SSA: "IfNotPresent"}
+    run("apply", "--server-side", "--field-manager", "kustomize-controller", "-f", "-",
+        manifest=stateful_set(**(once if who == "git" else {})))
+    if who != "git":
+        run("annotate", "statefulset", "kafka", f"{gitops.FLUX_SSA}=IfNotPresent")
+    tool = gitops.tool_of(await read(workloads), namespace)
+    assert tool is not None
+    assert tool.quiet is (who == "git")
+
+
 async def test_an_autoscaler_is_seen_by_the_scale_subresource(
     workloads: KubernetesWorkloads, run: Callable[..., Any]
 ) -> None:

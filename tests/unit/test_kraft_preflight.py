@@ -13,8 +13,10 @@ from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import preflight
 from switchover.kafka.node import LogDirectory
+from switchover.kubernetes import gitops
 from switchover.kubernetes.selectors import selects
 from switchover.kubernetes.survey import StorageClasses
+from switchover.kubernetes.workloads import Manager
 from switchover.outside.observed import Known, Unknown
 from switchover.zookeeper.groups import IdleGroups
 from switchover.zookeeper.nodes import ControllerNode, ZooKeeperTopic
@@ -239,6 +241,9 @@ BAD += [
         "Kafka my-cluster"),
     Bad("Flux that would put everything back", workload(marks=FLUX), "Ownership", F, "GitOpsConflict",
         "Flux Kustomization flux-system/kafka"),
+    Bad("Flux's mark that is not in Git", workload(marks={**FLUX, gitops.FLUX_SSA: "IfNotPresent"}, managers=(
+        Manager("kustomize-controller", "Apply", "", NOW, frozenset({"mounts"})),)), "Ownership", F, "GitOpsConflict",
+        "Flux Kustomization flux-system/kafka"),
     Bad("a budget of the whole namespace", workload(selectors=WIDE), "Budgets", F, "SeveralBudgets",
         "PodDisruptionBudget all would select the controllers"),
     Bad("data in the container", disks(LogDirectory("/opt/more", offline=False)), "BrokerVolumes", F, "BrokerDataIsVolatile",
@@ -350,6 +355,9 @@ TOLD = [
      Severity.INFO, "GitOpsTolerates"),
     ("Flux that was told", workload(marks={**FLUX, "kustomize.toolkit.fluxcd.io/reconcile": "disabled"}), "Ownership",
      Severity.INFO, "GitOpsTolerates"),
+    ("Flux that makes it once, as Git says", workload(marks={**FLUX, gitops.FLUX_SSA: "IfNotPresent"}, managers=(
+        Manager("kustomize-controller", "Apply", "", NOW, frozenset({"mounts", gitops.FLUX_SSA})),)), "Ownership",
+     Severity.INFO, "GitOpsTolerates"),
     ("Wave", workload(marks={"wave.pusher.com/update-on-config-change": "true"}), "Ownership", Severity.WARNING,
      "TemplateRewritten"),
     ("Reloader", workload(marks={"reloader.stakater.com/auto": "true"}), "Ownership", Severity.WARNING, "TemplateRewritten"),
@@ -391,6 +399,9 @@ TOLD = [
     ("a pod that waits for ZooKeeper", pod_spec(initContainers=[
         {"name": "wait", "command": ["sh", "-c", "until nc -z zookeeper 2181; do sleep 1; done"]}]), "PodsWithoutZooKeeper",
      Severity.WARNING, "PodsNeedZooKeeper"),
+    ("a pod that seems to wait for it", pod_spec(initContainers=[
+        {"name": "wait", "command": ["sh", "-c", "until nslookup $ZK_HOST; do sleep 1; done"]}]), "PodsWithoutZooKeeper",
+     Severity.WARNING, "PodsMayNeedZooKeeper"),
     ("a group to watch that has no members", without_members, "WatchedGroups", Severity.WARNING, "GroupHasNoMembers"),
     ("no readiness probe", container(readinessProbe=None), "Probes", Severity.WARNING, "NoReadinessProbe"),
     ("a pod without a budget", lambda picture: spoil_pod(picture, "kafka-1", budgets=()), "Budgets", Severity.WARNING,

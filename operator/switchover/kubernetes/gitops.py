@@ -2,7 +2,7 @@
 
 Marks and cures: docs/facts/kubernetes.md#gitops. Which of Flux's marks count on the live object, and which only in Git
 (`ssa: IfNotPresent`), was read in fluxcd/pkg `ssa.ResourceManager.shouldSkipApply`; their values in any case, in its
-`utils.AnyInMetadata`.
+`utils.AnyInMetadata`. That a mark stands in Git is seen by who applied it: the same that applied the template.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,6 +18,8 @@ INSTANCE = "app.kubernetes.io/instance"
 ARGO_MANAGERS = frozenset({"argocd-controller", "argocd-application-controller"})
 FLUX = "Flux Kustomization"
 FLUX_KUSTOMIZE = "kustomize.toolkit.fluxcd.io/"
+FLUX_SSA = f"{FLUX_KUSTOMIZE}ssa"
+"""The mark itself is one of a manager's parts."""
 FLUX_HELM = "helm.toolkit.fluxcd.io/"
 HELM = "meta.helm.sh/release-name"
 FLEET = "objectset.rio.cattle.io/id"
@@ -63,7 +65,9 @@ def tool_of(workload: Kept, namespace: str) -> Tool | None:
                     quiet=_says(marks, f"{FLUX_HELM}driftDetection", "disabled"),
                     tolerate=f"{annotate} {FLUX_HELM}driftDetection=disabled", suspend=suspend)
     if kustomization := marks.get(f"{FLUX_KUSTOMIZE}name"):
-        off = _says(marks, f"{FLUX_KUSTOMIZE}reconcile", "disabled") or _says(marks, f"{FLUX_KUSTOMIZE}ssa", "Ignore")
+        once = _says(marks, FLUX_SSA, "IfNotPresent") and any(
+            FLUX_SSA in each.parts and each.operation == "Apply" and len(each.parts) > 1 for each in workload.managers)
+        off = _says(marks, f"{FLUX_KUSTOMIZE}reconcile", "disabled") or _says(marks, FLUX_SSA, "Ignore") or once
         mark = f"{annotate} {FLUX_KUSTOMIZE}reconcile=disabled"
         there = marks.get(f"{FLUX_KUSTOMIZE}namespace", namespace)
         return Tool(FLUX, f"{there}/{kustomization}", reverts=True, quiet=off, tolerate=mark, suspend=mark)

@@ -14,6 +14,7 @@ class Manager:
 
     `parts` are of: volumes, mounts, command, annotations (of its pods), strategy, replicas, and of each container "image of
     app", "env of app" and "args of app"; of a group's workload also each place of the template ("spec.volumes[config]").
+    With any of them, Flux's mark `ssa` is one as well.
     `subresource` is "scale" for autoscalers and kubectl scale.
     """
 

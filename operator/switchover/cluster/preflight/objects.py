@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from switchover.cluster import names, template
@@ -104,12 +105,19 @@ def find_missing_probes(picture: Picture) -> Iterator[Verdict]:
 
 def find_pods_that_need_zookeeper(picture: Picture) -> Iterator[Verdict]:
     """Nothing of a broker's pod but Kafka asks for ZooKeeper: such a pod would not start once that is gone."""
-    for name, _, workload in workloads(picture):
+    for name, brokers, workload in workloads(picture):
         if asking := needs_zookeeper.users(workload.template, picture.spec.zookeeper.connect):
             yield warn("PodsNeedZooKeeper", f"{several(asking)} of StatefulSet {name} asks for ZooKeeper: without it no pod"
                        " would start, and it is not told to be removable while that is so", subject=f"StatefulSet {name}",
                        observed=several(asking), cure="take it out of the template before ZooKeeper is removed; HandOver is"
                        " the time to apply one without it")
+        with suppress(ContainerMissing):
+            kafka = container_of(workload.template, brokers)["name"]
+            if seems := needs_zookeeper.suspects(workload.template, picture.spec.zookeeper.connect, kafka):
+                yield warn("PodsMayNeedZooKeeper", f"{several(seems)} of StatefulSet {name} seems to ask for ZooKeeper: if"
+                           " it does, no pod would start without it, which is found out when one is restarted while"
+                           " ZooKeeper is stopped", subject=f"StatefulSet {name}", observed=several(seems),
+                           cure="look what it does; if it asks for ZooKeeper, take it out of the template with HandOver")
 
 
 def find_another_migration(picture: Picture) -> Iterator[Verdict]:

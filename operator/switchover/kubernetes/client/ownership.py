@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from switchover import documents
-from switchover.kubernetes.gitops import MARKS
+from switchover.kubernetes.gitops import FLUX_SSA, MARKS
 from switchover.kubernetes.strategic_merge import MERGE_KEYS
 from switchover.kubernetes.workloads import Manager
 
@@ -31,6 +31,9 @@ def managers(found: Mapping[str, Any], *, every_place: bool = False) -> tuple[Ma
     for entry in found["metadata"].get("managedFields") or ():
         spec = (entry.get("fieldsV1") or {}).get("f:spec") or {}
         parts = _parts(spec) | ({*_places(spec.get("f:template") or {}, "", "")} if every_place else set())
+        marked = (entry.get("fieldsV1") or {}).get("f:metadata") or {}
+        if parts and any(f"f:{FLUX_SSA}" in (marked.get(where) or {}) for where in ("f:annotations", "f:labels")):
+            parts |= {FLUX_SSA}
         if parts:
             time = entry.get("time")
             entries.append(Manager(
