@@ -25,9 +25,9 @@ def check_groups_healthy(picture: Picture) -> Verdict:
         if not isinstance(found, Known):
             return unknown(GROUP_UNKNOWN, found.why, subject=group.name)
         if not found.value.expected:
-            verdict = wait(GROUP_HAS_NO_COMMITS, f"group {group.name} has no committed offset", subject=group.name,
-                           unblocks="the group consumes and commits")
-            return _without_members(picture, group.name, verdict) or verdict
+            waits = wait(GROUP_HAS_NO_COMMITS, f"group {group.name} has no committed offset", subject=group.name,
+                         unblocks="the group consumes and commits")
+            return _without_members(picture, group.name, waits) or waits
         for row in found.value.rows:
             if verdict := _trouble(group.name, found.value, row):
                 return _without_members(picture, group.name, verdict) or verdict

@@ -53,9 +53,9 @@ def find_missing_objects(picture: Picture) -> Iterator[Verdict]:
                        unblocks=f"finish that migration; if it is gone, remove the annotation {names.CLAIM}")
         if {*workload.pods} != {*workload.wanted} or not all(pod.ready for pod in workload.pods.values()):
             ready = sum(pod.ready for pod in workload.pods.values())
-            why = next((f": {pod}: {told}" for pod, told in sorted({
-                **workload.absent, **{pod.name: pod.trouble for pod in workload.pods.values()}}.items()) if told), "")
-            yield wait(PODS_NOT_READY, f"not every pod of StatefulSet {name} is ready{why}", subject=f"StatefulSet {name}",
+            troubles = {**workload.absent, **{pod.name: pod.trouble for pod in workload.pods.values()}}
+            first = next((f": {pod}: {trouble}" for pod, trouble in sorted(troubles.items()) if trouble), "")
+            yield wait(PODS_NOT_READY, f"not every pod of StatefulSet {name} is ready{first}", subject=f"StatefulSet {name}",
                        observed=ready, threshold=workload.replicas, unblocks="all pods are ready")
 
 

@@ -4,15 +4,18 @@ from collections.abc import Iterator
 
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Verdict, check, warn
-from switchover.outside.observed import Known
+from switchover.engine.gate import Verdict, check, unknown, warn
+from switchover.outside.observed import Known, Unknown
+from switchover.reasons.lag import GROUP_UNKNOWN
 
 
 def find_groups_without_members(picture: Picture) -> Iterator[Verdict]:
     """Such a group holds a batch of brokers for as long as it has something to consume and nobody commits."""
     for group in picture.spec.gates.groups:
-        members = picture.facts.members.get(group.name)
-        if isinstance(members, Known) and not members.value.assigned:
+        members = picture.facts.members.get(group.name, Unknown(f"nobody was asked who is in group {group.name}"))
+        if not isinstance(members, Known):
+            yield unknown(GROUP_UNKNOWN, members.why, subject=group.name)
+        elif not members.value.assigned:
             yield warn("GroupHasNoMembers", f"group {group.name} of spec.gates.groups has no members (it is"
                        f" {members.value.state}): batches of brokers wait while it has something to consume and nobody"
                        " commits", subject=group.name, observed=members.value.state, threshold="Stable",

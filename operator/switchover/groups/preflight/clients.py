@@ -62,8 +62,11 @@ def find_static_members(picture: Picture) -> Iterator[Verdict]:
     """Two pods cannot have one instance id, and an id that no successor takes keeps its partitions for a session."""
     if picture.offline:
         return
-    for workload in picture.spec.workloads:
-        leaving, shared = [], []
+    group(picture)
+    for source in workloads(picture):
+        workload = picture.workload(source.name)
+        leaving: list[str] = []
+        shared: list[str] = []
         for pod in (pod for name, _, pod in picture.pods() if name == workload.name):
             for member in picture.members_of(pod):
                 if member.instance_id:

@@ -90,8 +90,10 @@ def _owned(source: MemberWorkload) -> Verdict:
 
 def _run_by(picture: Picture, source: MemberWorkload) -> Verdict | None:
     """It has no pod since something else runs them."""
+    if source.replicas > 0:
+        return None
     others = picture.facts.others
-    what = others.value.get(source.name, "") if isinstance(others, Known) and source.replicas < 1 else ""
+    what = others.value.get(source.name, "") if isinstance(others, Known) else ""
     if what.startswith(f"{CANARY} "):
         return fail(WORKLOAD_OWNED, f"{source} has 0 replicas: {what} of Flagger runs its pods in Deployment"
                     f" {source.name}{PRIMARY}", subject=source.name, observed=0, unblocks=FLAGGER.format(source.name))
