@@ -81,7 +81,8 @@ def claim_and_provision(picture: Picture) -> tuple[Effect, ...]:
         return ()
     return tuple(Apply(manifest) for manifest in manifests.manifests(
         picture.name, picture.spec, own, original, workload.claim_templates, brokers.value, told.value,
-        frozenset().union(*(pod.with_token for pod in workload.pods.values())), (workload.selector, *workload.selectors.values())))
+        frozenset().union(*(pod.with_token for pod in workload.pods.values())),
+        (workload.selector, *workload.selectors.values())))
 
 
 def take_templates_over(picture: Picture) -> tuple[Effect, ...]:
