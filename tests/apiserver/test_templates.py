@@ -76,7 +76,7 @@ async def test_a_template_goes_there_and_back_whatever_its_commands_say(workload
 
 
 async def test_what_the_api_server_keeps_is_what_was_written(server: ApiServer, workloads: KubernetesWorkloads) -> None:
-    """The door over the script that the command calls, the pod's own edits, and what the user had, in its order."""
+    """A copy of the script's directory, the door, the pod's edits, and what the user had, in its order."""
     before = await read(workloads)
     tried = await KubernetesSurvey(server).try_patch("StatefulSet", "kafka", template.patch(before, BROKERS))
     assert (await read(workloads)).template == before.template, "a dry run changes nothing"
@@ -88,7 +88,8 @@ async def test_what_the_api_server_keeps_is_what_was_written(server: ApiServer, 
     assert metrics == user["containers"][0]
     assert kafka["volumeMounts"] == [
         *user["containers"][1]["volumeMounts"],
-        {"name": mount.VOLUME, "mountPath": START, "subPath": "door.sh", "readOnly": True},
+        {"name": mount.RUN_VOLUME, "mountPath": "/kafka/bin", "subPath": "start"},
+        {"name": mount.VOLUME, "mountPath": mount.SCRIPT, "subPath": "door.sh", "readOnly": True},
         {"name": mount.VOLUME, "mountPath": mount.EDITS, "subPathExpr": "$(SWITCHOVER_POD_NAME)", "readOnly": True},
         {"name": mount.RUN_VOLUME, "mountPath": mount.RUN},
     ]

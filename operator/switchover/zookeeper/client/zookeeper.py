@@ -28,7 +28,6 @@ from switchover.metadata.tree import state_path
 from switchover.outside.access import Access
 from switchover.outside.addresses import Address
 from switchover.outside.errors import Fenced, NotListening, Refused, Unreachable
-from switchover.visible import printable
 from switchover.zookeeper.client import znode_rights, znodes
 from switchover.zookeeper.client.old_groups import GroupReader
 from switchover.zookeeper.client.session import ZooKeeperSession, left
@@ -38,7 +37,7 @@ from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
 from switchover.zookeeper.nodes import ZooKeeperRights, ZooKeeperState, ZooKeeperTopics
 
 EPOCH = "/controller_epoch"
-ANSWER_SHOWN = 120     # characters of an answer that is not ZooKeeper's
+FORBIDDEN = "srvr is not executed because it is not in the whitelist."
 RIGHTS_ON = ("/", EPOCH)    # deleting a node takes DELETE on its parent
 WRITES = 100                # of one node in one transaction
 LONGEST_WORDS = 65_536       # bytes of an answer to a four-letter word
@@ -347,10 +346,13 @@ def _told(server: Address, answer: str, wanted: str) -> str:
             return value.strip()
     if "not currently serving" in answer:
         raise Unreachable(f"ZooKeeper server {server} is not serving requests now")
-    words = printable(" ".join(answer.split()))[:ANSWER_SHOWN]
-    told = f"says \"{words}\"" if words else "gives no answer"
-    raise Refused(f"ZooKeeper server {server} does not tell its {wanted.lower()}: asked for srvr it {told}, so it is not"
-                  " ZooKeeper, or something forbids it")
+    if answer.strip() == FORBIDDEN:
+        why = f'it says "{FORBIDDEN}"'
+    elif not answer:
+        why = "it gives no answer, as a TLS port does"
+    else:
+        why = "what answers there is not ZooKeeper"     # and is not repeated: anybody may name any address in a spec
+    raise Refused(f"ZooKeeper server {server} does not tell its {wanted.lower()}: asked for srvr, {why}")
 
 
 def _parsed(path: str, parse: Callable[..., T], *arguments: Any) -> T:
