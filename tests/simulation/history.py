@@ -71,18 +71,19 @@ class Witness:
 
 
 class LogWitness(logging.Handler):
-    """Hands every line that the operator logs to the jury, and those of the story to the story."""
+    """Hands every line that the operator logs to the jury, and to the story what `switchover story` shows of `about`."""
 
-    def __init__(self, api: FakeApi, jury: Jury, story: Tale) -> None:
+    def __init__(self, api: FakeApi, jury: Jury, story: Tale, about: str) -> None:
         super().__init__()
         self._api = api
         self._jury = jury
         self._story = story
+        self._about = about
 
     def emit(self, record: logging.LogRecord) -> None:
         """A line of the log."""
         self._jury.see(Told(self._api.now(), "log", record.getMessage()))
-        if getattr(record, "story", ""):
+        if getattr(record, "story", "") == self._about:
             self._story.append((self._api.now(), record.getMessage()))
 
 

@@ -259,7 +259,7 @@ class MigrationWorld:
             each.asked = self.witness.asked
         metrics = self.metrics = [CollectorRegistry() for _ in identities]
         incarnation.stopped_before, incarnation.kill_at = stopped_before, kill_at
-        log = LogWitness(self.api, self.jury, self.story)
+        log = LogWitness(self.api, self.jury, self.story, f"kmig/{NAME}")
         self.say(f"operator {self.lives} begins" if len(identities) == 1 else f"operators begin: {', '.join(identities)}")
         logging.getLogger("switchover").addHandler(log)
 

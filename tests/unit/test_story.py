@@ -1,23 +1,29 @@
 """What the story of a migration says, and what it never does."""
 
 import json
+import logging
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from switchover.cli import talking
 from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, Found
 from switchover.cluster import effects as cluster
+from switchover.cluster.kind import KafkaMigrations
 from switchover.coordination.mode import Mode
 from switchover.engine import effects
 from switchover.engine.effects import Effect, Elsewhere
 from switchover.engine.gate import Judgement, Streak, Verdict, passed, unknown, wait
 from switchover.engine.plan import Decision
+from switchover.engine.policy import NOTHING_MORE
 from switchover.engine.position import Position
+from switchover.engine.reconcile import Reconciler
 from switchover.engine.story import LONGEST, MOST, Page, laid_out, next_page
 from switchover.groups.coordination import effects as coordination
 from switchover.outside.addresses import Address
+from switchover.outside.errors import Fenced, Refused
 from switchover.partition import TopicPartition
 from switchover.reasons.brokers import NODE_UNKNOWN
 from tales import STORIES
@@ -116,6 +122,37 @@ def test_the_story_of_a_group_tells_nothing_of_its_pods_templates(kind):
     assert CANARY in json.dumps(world.workloads["orders"].spec), "it was there all the time"
     assert walk.story
     assert not [line for _, line in walk.story if CANARY in line]
+
+
+# --- whose it is --------------------------------------------------------------------------------------------------------
+
+
+class Says:
+    """Whoever is asked for an effect, and says no."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def __getattr__(self, _: str):
+        async def no(*_: object) -> None:
+            raise self.error
+        return no
+
+
+@pytest.mark.parametrize("error", [Refused("exceeded quota"), Fenced("changed meanwhile")], ids=["refused", "fenced"])
+@pytest.mark.parametrize("effect", EVERY_EFFECT, ids=lambda effect: type(effect).__name__)
+async def test_what_could_not_be_done_stands_in_the_story_of_the_migration(effect, error, caplog):
+    caplog.set_level(logging.INFO, "switchover")
+    says = Says(error)
+    reconciler = Reconciler(KafkaMigrations(NOTHING_MORE, ""), "shop", "me", None, says, None, None, None, None)
+    migration = SimpleNamespace(metadata=SimpleNamespace(name="kafka"))
+    await reconciler._perform(migration, effect, SimpleNamespace(observer=says, refused="", fenced=0))
+    log = [json.dumps({"message": each.getMessage(), "story": each.story, "namespace": each.namespace})
+           for each in caplog.records]
+    found = Found(KAFKA_MIGRATION, {"metadata": {"name": "kafka", "namespace": "shop"}})
+    act, outcome = (line for _, line in talking.story_of(log, found))
+    assert act == f"act: {effect}"
+    assert outcome.endswith(str(error))
 
 
 # --- where it is kept ---------------------------------------------------------------------------------------------------

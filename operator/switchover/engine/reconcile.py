@@ -314,23 +314,7 @@ class Reconciler(Generic[M, P]):
         name = migration.metadata.name
         self._tell(name, f"act: {effect}")
         try:
-            match effect:
-                case Apply(manifest):
-                    await self._workloads.apply(manifest)
-                case Create(manifest):
-                    await self._workloads.create(manifest)
-                case Patch(api_version, kind, name, operations, _, subresource):
-                    await self._workloads.patch(api_version, kind, name, operations, subresource)
-                case WriteNodeFiles(secret, files, labels):
-                    await self._workloads.write_node_files(secret, files, labels)
-                case Evict(pod, uid):
-                    await self._workloads.evict(pod, uid)
-                case DeletePod(pod, uid):
-                    await self._workloads.delete_pod(pod, uid)
-                case Delete(api_version, kind, name, uid):
-                    await self._workloads.delete_object(api_version, kind, name, uid)
-                case _:
-                    await memory.observer.perform(effect)
+            await self._do(effect, memory)
             memory.refused, memory.fenced = "", 0
         except Fenced as error:
             self._tell(name, f"fenced, reading again: {error}")
@@ -340,6 +324,26 @@ class Reconciler(Generic[M, P]):
         except Refused as error:
             self._tell(name, f"refused: {effect}: {error}", logging.WARNING)
             memory.refused = f"{effect}: {error}"
+
+    async def _do(self, effect: Effect, memory: _Memory[M, P]) -> None:
+        """What is matched here has names of its own (of a workload, say), which are not the migration's."""
+        match effect:
+            case Apply(manifest):
+                await self._workloads.apply(manifest)
+            case Create(manifest):
+                await self._workloads.create(manifest)
+            case Patch(api_version, kind, name, operations, _, subresource):
+                await self._workloads.patch(api_version, kind, name, operations, subresource)
+            case WriteNodeFiles(secret, files, labels):
+                await self._workloads.write_node_files(secret, files, labels)
+            case Evict(pod, uid):
+                await self._workloads.evict(pod, uid)
+            case DeletePod(pod, uid):
+                await self._workloads.delete_pod(pod, uid)
+            case Delete(api_version, kind, name, uid):
+                await self._workloads.delete_object(api_version, kind, name, uid)
+            case _:
+                await memory.observer.perform(effect)
 
     async def _hold(self, migration: M, picture: P) -> str:
         """Hold the Lease of what this migration changes: who has it; "" while its name is not known, and after the end."""
