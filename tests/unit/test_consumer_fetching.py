@@ -321,3 +321,25 @@ def test_an_application_is_silent_only_while_there_is_something_for_it() -> None
     bench.meanwhile = lambda: bench.told.append(f"{bench.stream.silent(1e12):g} while it calls")
     bench.next()
     assert bench.told[-1] == "0 while it calls"
+
+
+def test_a_call_for_less_than_one_record_is_refused() -> None:
+    """It would go around until its time is over, with nothing to wait for."""
+    for count in (0, -1):
+        with pytest.raises(ValueError, match=f"^num_messages must be 1 or more, and is {count}$"):
+            Bench().stream.consume(count, 60)
+
+
+def test_a_negative_timeout_waits_as_long_as_it_takes() -> None:
+    bench = Bench()
+    bench.stream.start({P: 0})
+    calls = iter(range(5))
+
+    def late() -> None:
+        if next(calls, None) is None:
+            bench.records.append(Record(P, 0))
+
+    bench.meanwhile = late
+    message = bench.stream.poll(-1)
+    assert message is not None
+    assert message.offset() == 0

@@ -79,6 +79,12 @@ class Positions:
             claim.done = offset
             return True
 
+    def pass_on(self, claim: Claim, offset: int) -> None:
+        """What is before `offset` is done with. The application may have committed further."""
+        if self.automatic:
+            with self._lock:
+                claim.done = max(claim.done, offset)
+
     def forget(self, partitions: Partitions) -> None:
         """Others may have them."""
         with self._lock:
@@ -162,7 +168,7 @@ class Stream:
     # --- for the application --------------------------------------------------------------------------------------------
 
     def poll(self, timeout: float) -> Message | None:
-        """The next record or error, None when there is none in time."""
+        """The next record or error, None when there is none in `timeout` seconds; negative: waits for ever."""
         if (message := self.at_once()) is not None:
             return message
         found = self.consume(1, timeout)
@@ -177,11 +183,13 @@ class Stream:
         return self._here[at]
 
     def consume(self, count: int, timeout: float) -> list[Message]:
-        """Up to so many records and errors, fewer when there are no more in time.
+        """Up to so many records and errors, fewer when there are no more in `timeout` seconds; negative: waits for ever.
 
         By this call the application says that it has done with what it was given before.
         """
-        deadline = time.monotonic() + timeout
+        if count < 1:                                   # nothing would be waited for
+            raise ValueError(f"num_messages must be 1 or more, and is {count}")
+        deadline = float("inf") if timeout < 0 else time.monotonic() + timeout
         self._calling = True
         try:
             while True:
@@ -214,10 +222,10 @@ class Stream:
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Claim]:
         """May be committed from now on; the claims of those of the partitions that are still this stream's."""
-        self._note()                                    # else it would come after this
-        claims = self._fetching
-        return {each: claims[each] for each, offset in offsets.items()
-                if each in claims and self._positions.move(each, claims[each], offset)}
+        with self._lock:
+            self._count()                               # else it would come after this
+            claims = {each: self._fetching[each] for each in offsets.keys() & self._fetching.keys()}
+        return {each: claim for each, claim in claims.items() if self._positions.move(each, claim, offsets[each])}
 
     def _start(self, order: _Started) -> None:
         places = [Place(*partition, claim.next) for partition, claim in sorted(order.claims.items())]
@@ -272,8 +280,7 @@ class Stream:
         for partition, offset in after(records).items():
             claim = self._fetching[partition]
             claim.next = offset
-            if self._positions.automatic:
-                claim.done = max(claim.done, offset)    # the application may have committed further
+            self._positions.pass_on(claim, offset)
 
     @property
     def records(self) -> int:

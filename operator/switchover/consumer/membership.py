@@ -271,15 +271,16 @@ class Membership:
 
     def _stop(self, number: int, partitions: Partitions) -> None:
         self.figures.rebalances += 1
-        left = threading.Semaphore(0)
+        others = threading.Semaphore(len(self._streams) - 1)
 
         def stopped() -> None:
-            if not left.acquire(blocking=False):
+            """By each stream, in whichever thread; the last one says so."""
+            if not others.acquire(blocking=False):
                 self._events.put(Stopped(number))
 
-        for _ in range(sum(stream.stop(partitions, stopped) for stream in self._streams)):
-            left.release()
-        stopped()
+        for stream in self._streams:
+            if not stream.stop(partitions, stopped):
+                stopped()
 
     # --- offsets ------------------------------------------------------------------------------------------------------
 

@@ -43,7 +43,8 @@ class MigrationConsumer:
     """Keys of `configuration`: docs/consumer.md. Raises BadConfiguration. `on_commit` among them is called, in poll and
     close, with None and the offsets of an automatic commit that every store of the group took.
 
-    All methods are for one thread, but each of `streams` may be polled by one of its own.
+    All methods are for one thread, but each of `streams` may be polled by one of its own, which may commit; `close` comes
+    when these have ended.
     """
 
     def __init__(self, configuration: Mapping[str, Any]) -> None:
@@ -56,7 +57,7 @@ class MigrationConsumer:
         self._positions = Positions(self._settings.rules.commit_interval is not None)
         self._membership: Membership | None = None
         self._closed = False
-        self._beginning = threading.Lock()
+        self._beginning, self._telling = threading.Lock(), threading.Lock()
         self.streams: Sequence[Stream] = ()
         self._turn = 0                                          # the stream that is asked next
         self.commit_sent = 0.0
@@ -92,7 +93,7 @@ class MigrationConsumer:
         """The next record or error of any stream, None when there is none in `timeout` seconds; negative: waits for ever.
 
         By this call the application says that it has done with what it was given before. Where it joins again, after
-        max.poll.interval.ms, it raises Unreachable and ForeignMembers as `subscribe` does.
+        max.poll.interval.ms, it raises what `subscribe` raises.
         """
         membership = self._membership
         if (membership is not None and not membership.sent
@@ -133,9 +134,9 @@ class MigrationConsumer:
         claims = {partition: claim for stream in self.streams for partition, claim in stream.commit(given).items()}
         if strangers := sorted(given.keys() - claims):
             raise KafkaException(KafkaError(KafkaError._STATE, f"{strangers[0]} is not assigned to this consumer"))
-        if self._membership is None:
-            raise KafkaException(KafkaError(KafkaError._STATE, "not subscribed"))
-        self._membership.commit(claims, wait=not asynchronous)
+        if (membership := self._membership) is None:
+            raise KafkaException(KafkaError(KafkaError._STATE, "this consumer is not in the group now"))
+        membership.commit(claims, wait=not asynchronous)
         return None if asynchronous else _places(given)
 
     def position(self, partitions: Sequence[Place]) -> list[Place]:
@@ -154,10 +155,11 @@ class MigrationConsumer:
 
     def close(self, timeout: float = 15.0) -> None:
         """Finish, commit, release and leave, within `timeout` seconds and a few; what is not done then is left to others."""
-        if self._closed:
-            return
-        self._closed = True
-        if (membership := self._membership) is not None:
+        with self._beginning:
+            if self._closed:
+                return
+            self._closed, membership = True, self._membership
+        if membership is not None:
             deadline = time.monotonic() + timeout
             membership.close()
             while not membership.left.wait(0.02) and time.monotonic() < deadline:
@@ -182,13 +184,14 @@ class MigrationConsumer:
 
     def group_assignment(self) -> Mapping[TopicPartition, str]:
         """The stream of each partition of the group: `CONSUMERID-NUMBER`, as KIP-125 hands it to listeners."""
-        return self._membership.threads() if self._membership is not None else {}
+        membership = self._membership
+        return membership.threads() if membership is not None else {}
 
     def metrics(self) -> Mapping[str, float]:
         """By name; ages and latencies in seconds."""
-        if self._membership is None:
+        if (membership := self._membership) is None:
             return {}
-        return self._membership.figures.told(sum(stream.records for stream in self.streams), time.monotonic())
+        return membership.figures.told(sum(stream.records for stream in self.streams), time.monotonic())
 
     # --- a membership after the other ---------------------------------------------------------------------------------
 
@@ -231,6 +234,8 @@ class MigrationConsumer:
     def calling(self) -> None:
         """The application is there, after it may have been silent for too long."""
         with self._beginning:
+            if self._closed:
+                raise RuntimeError("Consumer closed")
             if self._membership is not None and self._membership.ended:
                 self._membership.end()
                 self._membership = None
@@ -239,11 +244,17 @@ class MigrationConsumer:
         self._tell_commits()
 
     def _tell_commits(self) -> None:
-        while self._membership is not None and self._membership.sent:
-            commit = self._membership.sent.popleft()
-            if self._on_commit is not None:
-                self.commit_sent = commit.since
-                self._on_commit(None, _places(commit.offsets))
+        """By one thread at a time, in their order; the others have something else to do."""
+        if (membership := self._membership) is None or not self._telling.acquire(blocking=False):
+            return
+        try:
+            while membership.sent:
+                commit = membership.sent.popleft()
+                if self._on_commit is not None:
+                    self.commit_sent = commit.since
+                    self._on_commit(None, _places(commit.offsets))
+        finally:
+            self._telling.release()
 
     def assigned(self, places: list[Place]) -> None:
         self._call("assigned", places)
