@@ -20,6 +20,7 @@ from pathlib import Path
 from adapters.clusters import KRaftNode, node
 from adapters.eventually import eventually
 from adapters.group_members import create_topic
+from adapters.processor import cpu_seconds
 from adapters.servers import Server
 from adapters.simulated_members import Crowd, Topic, crowd
 from switchover.engine.gate import Verdict
@@ -96,11 +97,6 @@ def quantiles(seconds: list[float]) -> str:
     """p50, p99 and the most, in ms."""
     hundredths = statistics.quantiles(seconds, n=100)
     return f"{1000 * hundredths[49]:.1f} / {1000 * hundredths[98]:.1f} / {1000 * max(seconds):.0f} ms"
-
-
-def cpu_seconds(pid: int) -> float:
-    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def memory(pid: int) -> str:

@@ -34,7 +34,8 @@ from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i32, i64
 
 from adapters.clusters import KafkaCluster, kafka_cluster
-from adapters.measure_coordinator import cpu_seconds, memory
+from adapters.measure_coordinator import memory
+from adapters.processor import cpu_seconds
 from apiserver.processes import port
 from switchover.kafka.client.connection import connected
 from switchover.kafka.client.coordinator import find_coordinators

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from adapters.admin import create_topic
 from adapters.freezing import frozen
+from adapters.processor import cpu_seconds
 from history.checker import check
 from history.events import Event, Kind, Partition, parsed
 from history.reader import Reading
@@ -88,6 +89,9 @@ class Process:
     @property
     def alive(self) -> bool:
         return self._process.poll() is None
+
+    def cpu_seconds(self) -> float:
+        return cpu_seconds(self._process.pid)
 
     def stop(self) -> int:
         """SIGTERM; its exit code."""

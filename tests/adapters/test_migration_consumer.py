@@ -1,19 +1,31 @@
 """The migration-enabled consumer as processes on a real ZooKeeper and a broker of 3.9; the oracle judges their histories."""
 
+import contextlib
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from adapters.clusters import KafkaCluster, kafka_cluster
-from adapters.members import python
+from adapters.members import Process, python
 from adapters.trial import SESSION, trial
 from history.events import Kind
 from patience import stretched, until
 from switchover.api.kafka_migration import NodeMode
 from switchover.coordination.mode import Mode
 from switchover.partition import TopicPartition
+
+
+@contextlib.contextmanager
+def waiting(*members: Process) -> Iterator[None]:
+    """None of them keeps a processor busy meanwhile."""
+    before, began = [each.cpu_seconds() for each in members], time.monotonic()
+    yield
+    passed = time.monotonic() - began
+    for member, seconds in zip(members, before, strict=True):
+        assert member.cpu_seconds() - seconds < 0.3 * passed, f"{member.name} in {passed:.0f} s"
 
 
 def test_there_and_back_with_a_kafka_consumer_in_between(zookeeper_cluster: KafkaCluster, tmp_path: Path) -> None:
@@ -113,7 +125,7 @@ def test_zookeeper_away_for_shorter_and_for_longer_than_the_session(tmp_path: Pa
         cluster.start_zookeeper_mode()
         server = cluster.zookeeper
         with trial(cluster, tmp_path) as here:
-            one, two = here.member("one", CLOSE_SECONDS="2"), here.member("two")
+            one, two = here.member("one", CLOSE_SECONDS="2"), here.member("two", COMMITS="automatic")
             here.settles({"one": 3, "two": 3})
             sessions = {owner.session for owner in here.world().owners.values()}
             with server.frozen():
@@ -124,7 +136,8 @@ def test_zookeeper_away_for_shorter_and_for_longer_than_the_session(tmp_path: Pa
             server.stop()
             time.sleep(SESSION)
             quiet = time.monotonic()
-            time.sleep(SESSION)
+            with waiting(one, two):
+                time.sleep(SESSION)
             assert [event for each in (one, two) for event in each.events(Kind.DELIVERED) if event.until > quiet] == []
             server.start(server.properties())
             until(lambda: here.zookeeper.connected, "the test's own client is back")
@@ -164,7 +177,8 @@ def test_the_only_broker_away_and_back(mode: Mode, tmp_path: Path) -> None:
             here.toggle(mode)
             here.settles({"one": 3, "two": 3})
             cluster.brokers[1].kill()
-            time.sleep(12)                              # longer than the broker's session, and the member's in its group
+            with waiting(one, two):
+                time.sleep(12)                          # longer than the broker's session, and the member's in its group
             cluster.brokers[1].start(cluster.broker_properties(1, NodeMode.ZOOKEEPER))
             here.settles({"one": 3, "two": 3}, 90)
             here.ends(one, two)

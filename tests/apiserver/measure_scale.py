@@ -35,7 +35,7 @@ from uuid import uuid4
 from adapters.clusters import KafkaCluster, KRaftNode, kafka_cluster, node
 from adapters.eventually import eventually
 from adapters.group_members import create_topic
-from adapters.measure_coordinator import cpu_seconds
+from adapters.processor import cpu_seconds
 from adapters.simulated_members import Topic, crowd
 from apiserver.conftest import ROOT, STATE, sandbox
 from apiserver.processes import port

@@ -249,6 +249,7 @@ def lived(seed: int, steps: int) -> None:
             judge.asked(request)
             coming += answers(chance, request, member, step)
         judge.after(event)
+        assert member.due > now, "its thread would be woken again and again"
 
 
 def test_whatever_comes_in_whatever_order_is_in_the_tables_and_all_of_them_is_met(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
-"""What must hold at every moment of a simulated group: Z1 to Z9 of docs/testing.md#invariants, and that an answered
-commit is never undone (Z12); Z10 and Z11 are asked in the end.
+"""What must hold at every moment of a simulated group: Z1 to Z9 of docs/testing.md#invariants, that an answered commit is
+never undone (Z12), and that no member waits for what is over (Z13); Z10 and Z11 are asked in the end.
 
 A delivery is an interval: every member keeps up with its partitions' ends, so what it was handed is where the end was.
 """

@@ -119,7 +119,7 @@ class Ours:
         self._pending: list[m.Event] = []
         self._stopping: dict[int, frozenset[TopicPartition]] = {}
         self._thawed = self._froze = -1.0
-        self._ticking = self._lapsing = 0.0
+        self._ticks_at, self._lapsing = float("inf"), 0.0
         self.client: Client | None = None
         self._session: Session | None = None
         zookeeper.watches.append(self._watched)
@@ -259,14 +259,19 @@ class Ours:
             self.lease.renewed(self.loop.now)
         if not self.frozen:
             self._sync()
-        self._tell_ticks()
+        self._plan_tick()
 
-    def _tell_ticks(self) -> None:
-        """One Tick when the member says that it is due."""
-        due = max(self.member.due, self.loop.now)
-        if due <= self.loop.now + TIMEOUT / 6 and due > self._ticking:
-            self._ticking = due
-            self.loop.after(due - self.loop.now, lambda: self._tell(m.Tick()))
+    def _plan_tick(self) -> None:
+        """A Tick when the member is due, as its thread waits for it."""
+        due = max(self.member.due, self.loop.now)           # it was due while the process stood still
+        if due < self._ticks_at:
+            self._ticks_at = due
+            self.loop.after(due - self.loop.now, self._tick)
+
+    def _tick(self) -> None:
+        if self._ticks_at <= self.loop.now:                 # else an earlier one was planned since
+            self._ticks_at = float("inf")
+            self._tell(m.Tick())
 
     def _reaches(self) -> bool:
         return self.connected and self.zookeeper.is_up and self._session is not None and self._session.alive
@@ -395,11 +400,12 @@ class Ours:
             case m.OwnerGone(partition):
                 self.positions.forget(frozenset({partition}))
         requests = self.member.handle(event, self.loop.now)
+        self.oracle.check("Z13", self.member.due > self.loop.now, f"{self.name} is due at once, again and again")
         if self.member.mode is not mode:
             self._adopted(mode)
         for request in requests:
             self._perform(request)
-        self._tell_ticks()
+        self._plan_tick()
 
     def _adopted(self, before: Mode | None) -> None:
         """Z7 and R7, judged by what this member had read."""

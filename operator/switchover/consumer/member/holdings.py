@@ -64,11 +64,9 @@ class Holdings(dict[TopicPartition, Holding]):
     def are_given_up(self) -> bool:
         return all(holding.phase is Phase.RELEASING for holding in self.values())
 
-    def times(self, now: float) -> list[float]:
-        """When something is due that is not yet."""
-        times = [due for holding in self.values() for due in (holding.due, holding.patience) if due > now]
-        times += [due for due in self._refused.values() if due > now]
-        return times
+    def times(self) -> list[float]:
+        """When something is due, or was."""
+        return [due for holding in self.values() for due in (holding.due, holding.patience)] + list(self._refused.values())
 
     # --- what comes about ---------------------------------------------------------------------------------------------
 

@@ -57,12 +57,12 @@ class Member:
 
     @property
     def due(self) -> float:
-        """When a Tick is worth its while, seconds of the monotonic clock."""
-        times = self.holdings.times(self._now)
-        times += [each.due for each in (self._read, self._register, self._describe) if each.due > self._now]
-        if self.rules.commit_interval is not None:
-            times.append(self._commit_due)
-        return min(times, default=self._now + AUDIT)
+        """When a Tick is worth its while, seconds of the monotonic clock: always later than the last event.
+
+        What was due by then has been asked, or cannot be before something else happens, which is an event of its own.
+        """
+        times = [*self.holdings.times(), self._read.due, self._register.due, self._describe.due, self._commit_due]
+        return min((each for each in times if each > self._now), default=self._now + AUDIT)
 
     @property
     def mode(self) -> Mode | None:
