@@ -46,6 +46,8 @@ class Passed:
 
 RATE = 20
 """Records a second of each partition."""
+UNTOLD = 0.05
+"""Seconds in which a watch is told at the latest."""
 
 
 @dataclass
@@ -66,6 +68,9 @@ class Oracle:
     """A migration-enabled member died: until another saw it, what it held had no guard
     (docs/facts/coordination.md#znodes)."""
 
+    by_hand: dict[TopicPartition, float] = field(default_factory=dict)
+    """When a person deleted an owner node."""
+
     too_early: bool = False
     """A KafkaConsumer was on its way into the group when kafka mode ended (P9 of docs/facts/coordination.md#kip-125)."""
 
@@ -77,7 +82,7 @@ class Oracle:
         """`member` is handed the partition from `offset` on."""
         other = self.open.get(partition)
         if other is not None:
-            if self._is_beyond_us(other.kind, kind):
+            if self._is_beyond_us(other.kind, kind) or self.just_deleted(partition, self.loop.now):
                 self.excused += 1
                 return
             self._broken("Z1", f"{member} ({kind}) begins {partition}, which {other.member} ({other.kind}) has")
@@ -91,6 +96,10 @@ class Oracle:
             self.duplicates += passed.offset - offset
         self.hand_overs += 1
         self.open[partition] = Delivery(member, kind, offset)
+
+    def just_deleted(self, partition: TopicPartition, now: float) -> bool:
+        """A person took the owner node away, of which nobody has told its owner by then."""
+        return self.by_hand.get(partition, -1.0) > now - UNTOLD
 
     def _is_beyond_us(self, *kinds: Kind | None) -> bool:
         """Two old members among themselves, and a KafkaConsumer that no guard and no veto could know of."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from simulation.coordination.coordinator import Client, Coordinator
 from simulation.coordination.loop import Loop
-from simulation.coordination.oracle import Kind, Oracle
+from simulation.coordination.oracle import UNTOLD, Kind, Oracle
 from simulation.coordination.zookeeper import TIMEOUT, Session, ZooKeeper
 from switchover.consumer import messages as m
 from switchover.consumer.commits import Claims, Commits, InKafka, Uncertain, Written
@@ -303,8 +303,8 @@ class Ours:
     def _check_fence(self, partition: TopicPartition) -> None:
         owner = self.zookeeper.owners.get(partition)
         session = self._session.number if self._session is not None and self._session.alive else -1
-        told_by = self._froze if self.loop.now - self._thawed < 0.05 else self.loop.now - 0.05
-        just_deleted = self.zookeeper.by_hand.get(partition, -1.0) > told_by        # and nobody has told it yet
+        looked = self._froze if self.loop.now - self._thawed < UNTOLD else self.loop.now
+        just_deleted = self.oracle.just_deleted(partition, looked)
         self.oracle.check("Z2", just_deleted or (owner is not None and owner.session == session),
                           f"{self.name} is handed {partition}, whose owner node is {owner}")
 

@@ -201,7 +201,7 @@ class Story:
         if nodes and self.zookeeper.is_up:
             partition = self.loop.random.choice(nodes)
             self._tell(f"delete the owner node of {partition}")
-            self.zookeeper.by_hand[partition] = self.loop.now
+            self.oracle.by_hand[partition] = self.loop.now
             self.zookeeper.delete_owner(partition)
 
     # --- the mode -------------------------------------------------------------------------------------------------------

@@ -39,8 +39,6 @@ class ZooKeeper:
     owners: dict[TopicPartition, Owner] = field(default_factory=dict)
     offsets: dict[TopicPartition, int] = field(default_factory=dict)
     sessions: dict[int, Session] = field(default_factory=dict)
-    by_hand: dict[TopicPartition, float] = field(default_factory=dict)
-    """When an owner node was last deleted by a person."""
     down_until: float = 0.0
     watches: list[Callable[[str, TopicPartition | None], None]] = field(default_factory=list)
     _world: World | None = None
