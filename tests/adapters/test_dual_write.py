@@ -1,10 +1,11 @@
-"""Dual write that stands still, at a quota or at partitions without a state, and goes on once that is put right."""
+"""Dual write that stands still, at a quota, at partitions without a state or since its controllers have ended, and goes on
+once that is put right."""
 
 import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from adapters.servers import KafkaServer, ZooKeeperServer, free_port
 from adapters.test_zookeeper import opened, writer
 from fakes.planted_trees import planted
 from patience import Patience, until
+from switchover.cluster.gates.rollback import is_behind
 from switchover.cluster.modes import METADATA_LEVELS
 from switchover.cluster.rehearsal.settings import Attempt, Ids, Place
 from switchover.kafka.client.registration import register
@@ -23,6 +25,7 @@ from switchover.outside.access import Access
 from switchover.outside.addresses import Address
 from switchover.zookeeper.client.copying import KazooTree
 from switchover.zookeeper.tree import Tree
+from unit.kraft_gates import dual_write
 
 CLUSTER = "rehearsal-Cluster-AAAA"
 STANDS_SECONDS = 3.0
@@ -33,6 +36,7 @@ class Claimed:
     """A cluster whose metadata a controller has copied, with stand-ins for its brokers."""
 
     server: KafkaServer
+    zookeeper: ZooKeeperServer
     settings: str
     tree: KazooTree
     connect: str
@@ -70,7 +74,7 @@ async def claimed(directory: Path, *faults: str) -> AsyncIterator[Claimed]:
         await tree.load(attempt.chroot, nodes)
         lay_out(controller, CLUSTER, attempt.migrating())
         controller.start(attempt.migrating())
-        found = Claimed(controller, attempt.migrating(), tree, str(zookeeper.address), attempt.chroot)
+        found = Claimed(controller, zookeeper, attempt.migrating(), tree, str(zookeeper.address), attempt.chroot)
         assert not await register(found.controller, Tree(nodes).registered, CLUSTER, METADATA_LEVELS["3.9"], 30)
         await found.reaches(0)
         yield found
@@ -115,3 +119,23 @@ async def test_dual_write_goes_on_once_partitions_have_a_state(tmp_path: Path) -
         with writer(found.connect) as client:
             state, stat = client.get(f"{found.chroot}/brokers/topics/topic-3/partitions/1/state")
         assert (json.loads(state)["leader_epoch"], stat.version) == (3, 1), "KRaft's own, written over ours"
+
+
+async def test_what_was_accepted_last_is_seen_to_be_missing_and_comes_with_the_controllers(tmp_path: Path) -> None:
+    """A change is answered while ZooKeeper is silent, and the controllers end: `/migration` is behind the last record that
+    was seen, which is how a rollback knows that it must start them again (docs/facts/kraft.md#rollback)."""
+    user = (("user", "late"),)
+    async with claimed(tmp_path) as found, opened(found.connect + found.chroot) as zookeeper:
+        await found.reaches(await found.offset())
+        with found.zookeeper.frozen():
+            await patient_wire({}).set_quota(found.controller, user, "producer_byte_rate", 1024.0)
+            seen = await patient_wire({}).quorum([found.controller])
+            found.server.kill()
+        picture = replace(dual_write(), high_watermark=seen.high_watermark)
+        assert is_behind(picture, await zookeeper.state())
+        found.server.start(found.settings)
+        await found.reaches(seen.high_watermark - 2)
+        assert not is_behind(picture, await zookeeper.state())
+        with writer(found.connect) as client:
+            late, _ = client.get(f"{found.chroot}/config/users/late")
+        assert json.loads(late)["config"] == {"producer_byte_rate": "1024"}

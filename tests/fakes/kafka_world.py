@@ -31,6 +31,7 @@ from switchover.zookeeper.nodes import ControllerNode, MigrationNode
 CLUSTER_ID = "simulatedClusterAAAAAA"
 SESSION_SECONDS = 9.0                  # broker.session.timeout.ms
 NAME_CACHE_SECONDS = 30.0              # networkaddress.cache.ttl of a JVM
+ALONE_SECONDS = 2.0                    # a leader that lost its followers leads, commits nothing, and writes to ZooKeeper
 FORLORN_STOP_SECONDS = 300.0           # of a broker that asks a dead quorum for its controlled shutdown (5.2)
 BROKER_PORT = 9092
 STOPPED = Mode.STOPPED
@@ -116,6 +117,7 @@ class Kafka:
     """And those of whose heartbeats none does."""
     _volume_of: dict[str, str] = field(default_factory=dict)
     _election_at: float | None = None
+    _alone_since: float | None = None   # the leader has no majority of followers any more
     _copied_at: float | None = None
     _dual_write_at: float | None = None
     _confused: tuple[int, float, float] | None = None
@@ -152,7 +154,12 @@ class Kafka:
         """Who can act as controller at this moment: ZooKeeper, KRaft or "" for nobody."""
         if not self.tree.claimed:
             return "ZooKeeper" if self.tree.controller is not None else ""
-        return "KRaft" if self.leader is not None and self.log is not None and self.log.copied else ""
+        return "KRaft" if self.commits and self.log is not None and self.log.copied else ""
+
+    @property
+    def commits(self) -> bool:
+        """The quorum has a leader that has followers."""
+        return self.leader is not None and self._alone_since is None
 
     def _rolled(self, pod: str) -> None:
         self.happened(RolledByKubernetes(self.kubelet.api.now(), pod))
@@ -213,8 +220,9 @@ class Kafka:
         self._quorum(now)
         if self.leader is not None:
             assert self.log is not None
-            self.log.offset += 1                       # the no-op records of a leader
-            self._register(self.log, now)
+            if self.commits:
+                self.log.offset += 1                   # the no-op records of a leader
+                self._register(self.log, now)
             self._migrate(self.log, now)
         self._announce(now)
         self._replicas(now)
@@ -263,7 +271,7 @@ class Kafka:
         if node.node_id == self.leader:
             self.leader, self._dual_write_at = None, None
             self._election_at = now + self._random.uniform(0.5, 2.0)
-        if self.log is not None and self.leader is not None and (known := self.log.brokers.get(node.node_id)) is not None:
+        if self.log is not None and self.commits and (known := self.log.brokers.get(node.node_id)) is not None:
             self.log.register_broker(node.node_id, BrokerRegistration(known.epoch, known.migrating_zk, True))
 
     def crash(self, pod: str) -> None:
@@ -292,7 +300,7 @@ class Kafka:
 
     def forlorn(self, node: Node) -> bool:
         """A broker in Migration that would ask KRaft for its controlled shutdown, with nobody there to answer."""
-        return node.mode == Mode.MIGRATION and node.names is not None and not node.names.ephemeral and self.leader is None
+        return node.mode == Mode.MIGRATION and node.names is not None and not node.names.ephemeral and not self.commits
 
     # --- ZooKeeper ----------------------------------------------------------------------------------------------------
 
@@ -329,8 +337,12 @@ class Kafka:
         for node in alive:
             self.last_fetch[node.node_id] = now
         if len(alive) * 2 <= len(self.voters) or not self.voters:
-            self.leader = self._election_at = None
+            self._election_at = None
+            self._alone_since = now if self._alone_since is None else self._alone_since
+            if now >= self._alone_since + ALONE_SECONDS:
+                self.leader = None
             return
+        self._alone_since = None
         if self.leader is not None:
             for node in alive:                         # a volume that was empty follows the others
                 self.volumes[self._volume_of[node.pod]] = self.log
@@ -397,6 +409,8 @@ class Kafka:
         assert self.leader is not None
         tree, leader = self.tree, self._controller(self.leader)
         if leader.mode != Mode.MIGRATION_CONTROLLER or tree.migration is None:
+            return
+        if not self.commits and log.state is not MigrationState.MIGRATION:
             return
         if log.state is MigrationState.PRE_MIGRATION and log.transaction is None and self._everybody_is_here(log):
             if tree.migration.offset > 0:
@@ -493,7 +507,7 @@ class Kafka:
             controllers={pod: node.mode for pod, node in controllers.items()},
             cluster_id=CLUSTER_ID,
             leader=next((pod for pod, node in controllers.items() if node.node_id == self.leader), ""),
-            quorum=self.leader is not None,
+            quorum=self.commits,
             state=log.state.name if log is not None and log.state is not None else None,
             dual_write_age=now - tree.migration.mtime if tree.migration is not None else None,
             rules=self.rules,

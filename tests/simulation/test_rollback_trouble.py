@@ -250,6 +250,27 @@ def test_metadata_that_never_reached_zookeeper_is_not_given_up(world: MigrationW
     assert_as_before(world)
 
 
+def test_one_record_that_has_not_reached_zookeeper_when_the_controllers_have_stopped_is_not_given_up(
+        world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accepted at the last moment at which anything is, while ZooKeeper is slow: the controllers are started again."""
+    to_step(world, "DualWrite")
+    stop, begun = world.kafka._stop, list[int]()
+
+    def stops(pod: str, now: float) -> None:
+        running = [node for node in world.kafka.nodes.values() if node.mode == Mode.MIGRATION_CONTROLLER]
+        if pod.startswith("kafka-controller") and len(running) == 2 and not begun:
+            begun.append(len(world.api.writes))
+            world.kafka.write_seconds = (15.0, 15.0)
+            assert world.kafka.change("config orders", "retention.ms=1")
+        stop(pod, now)
+
+    monkeypatch.setattr(world.kafka, "_stop", stops)
+    assert world.roll_back()
+    assert len(leaders_evicted(world, begun[0])) > 3, "all of them were started again, and stopped again"
+    assert world.kafka.tree.metadata["config orders"] == "retention.ms=1"
+    assert_as_before(world)
+
+
 @pytest.mark.long
 def test_a_change_that_is_lost_makes_the_jury_cry(world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     to_step(world, "DualWrite")

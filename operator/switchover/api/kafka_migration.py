@@ -149,7 +149,7 @@ class KafkaMigrationGates(MigrationGates):
     quorum_stable_seconds: Annotated[int, Field(ge=0, le=3600)] = 10
     """How long the quorum must keep its leader."""
     dual_write_max_lag: Annotated[int, Field(ge=0, le=1_000_000)] = 3
-    """Largest lag of the dual write to ZooKeeper, in metadata records."""
+    """Largest lag of the dual write to ZooKeeper, in metadata records; KRaft writes an empty one every half second."""
     dual_write_max_age_seconds: Annotated[int, Field(ge=1, le=3600)] = 5
     """Largest age of the last dual write's heartbeat."""
     idle_group_seconds: Annotated[int, Field(ge=1, le=31_536_000)] = 604_800

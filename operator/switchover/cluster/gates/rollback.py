@@ -44,13 +44,13 @@ NAMED_SAMPLES = 6
 
 
 def is_behind(picture: Picture, state: ZooKeeperState) -> bool:
-    """Whether metadata that KRaft accepted in dual write is missing in ZooKeeper: the last that was seen of it is newer.
+    """Whether a record that KRaft was seen to accept in dual write is missing in ZooKeeper.
 
-    Without `/migration` it is not: that is deleted when everything was there.
+    Asked when the controllers have stopped, no record is allowed: it may be a change, and nobody would ever write it. The
+    leader, which stops last, has seconds for what it accepted while it was not alone (docs/facts/kraft.md#rollback). Without
+    `/migration` nothing is missing: that is deleted when everything was there.
     """
-    if state.migration is None:
-        return False
-    return picture.high_watermark - 1 - state.migration.offset > picture.spec.gates.dual_write_max_lag
+    return state.migration is not None and picture.high_watermark - 1 > state.migration.offset
 
 
 def check_written_back(picture: Picture) -> Verdict:
