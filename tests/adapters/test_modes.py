@@ -291,15 +291,17 @@ reserved.broker.max.id=1000
 
 
 async def test_a_plain_broker_goes_there_and_back(tmp_path: Path, stories: list[Story]) -> None:
-    """The shortest configuration there is, to KRaft and back to the user's own; where data is, the command line says."""
+    """A short configuration, to KRaft and back to the user's own; where data is, the command line says."""
     story = Story(tmp_path, 1, "PLAINTEXT", {})
     stories.append(story)
     await story.begin(COMMON + f"broker.id=1\nlisteners=PLAINTEXT://{story.broker.address}\n"
-                               f"zookeeper.connect={story.zookeeper.address}/kafka\n",
+                               f"zookeeper.connect={story.zookeeper.address}/kafka\n"
+                               f"metadata.log.dir={tmp_path / 'broker' / 'metadata'}\n",
                       f"""--override "$(printf log.)dirs"='{tmp_path / 'broker' / 'data'}'""")
     before = await story.state()
     await story.has_kept_everything()
     await story.start_controllers()
+    assert (story.log_dir(3000) / "__cluster_metadata-0").is_dir(), "the controller's log is where its own edits say"
     await story.migrate_to_dual_write()
     await story.move_to_kraft()
     await story.has_kept_everything()

@@ -254,7 +254,11 @@ BAD += [
         "SeveralBudgets", "pod kafka-1 has more than one PodDisruptionBudget (kafka, kafka-1)"),
     Bad("a budget that allows nothing", workload(strict_budgets=("kafka",)), "Budgets", F, "BudgetAllowsNothing",
         "PodDisruptionBudget kafka"),
-    Bad("data in an emptyDir", on_a_volume(emptyDir={}), "BrokerVolumes", F, "BrokerDataIsVolatile", "an emptyDir"),
+    Bad("a metadata log in the container", static({"metadata.log.dir": "/opt/metadata"}, 1), "BrokerVolumes", F,
+        "BrokerDataIsVolatile", "/opt/metadata of StatefulSet kafka"),
+    *(Bad(f"data on a volume of kind {kind}", on_a_volume(**{kind: {}}), "BrokerVolumes", F, "BrokerDataIsVolatile",
+          f"/var/lib/kafka/data of StatefulSet kafka lies on a volume of kind {kind}")
+      for kind in ("emptyDir", "ephemeral", "csi", "flexVolume", "configMap", "kindOfTomorrow")),
 ]
 
 # What is asked in Preflight alone.
@@ -501,6 +505,7 @@ FINE: dict[str, tuple[str, Change]] = {
             controllers={"storage": {"size": "1Gi", "storageClassName": "standard"}})(picture))),
     "a label of Helm's that says nothing about Argo CD": ("Ownership", workload(marks={"app.kubernetes.io/instance": "a"})),
     "data on a claim of the pod": ("BrokerVolumes", on_a_volume(persistentVolumeClaim={"claimName": "data"})),
+    "data on a network volume": ("BrokerVolumes", on_a_volume(nfs={"server": "filer", "path": "/kafka"})),
     "a topic with one replica that the user accepts": ("Health", lambda picture: replicas("logs", 1)(
         wanted(gates={"acceptedTopics": ["logs"]})(picture))),
     "two replicas of which one is enough": ("Health", replicas("logs", 0, 1)),

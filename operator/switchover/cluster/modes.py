@@ -27,7 +27,7 @@ ZOOKEEPER_ONLY = ("zookeeper.", "inter.broker.protocol.version", "log.message.fo
 """Keys that a broker on KRaft has not; one that ends in a dot stands for all that begin so."""
 BROKER_ONLY = ("broker.id", "broker.rack", "listeners", "advertised.listeners", "log.dir", "log.dirs", "host.name",
                "port", "control.plane.listener.name", "inter.broker.protocol.version", "log.message.format.version",
-               "reserved.broker.max.id")
+               "reserved.broker.max.id", "metadata.log.dir")
 """Keys that no controller has; only their values may differ from broker to broker."""
 MIGRATION_ONLY = ("zookeeper.", "password.encoder.", "inter.broker.listener.name", "security.inter.broker.protocol",
                   "sasl.mechanism.inter.broker.protocol")

@@ -22,6 +22,10 @@ from switchover.kubernetes.workloads import Workload
 ON_DELETE = {"type": "OnDelete"}
 OWN = (mount.KEEPER, DISKS)
 """Our init containers, in a broker's pod."""
+OUTLIVES_THE_POD = frozenset({
+    "persistentVolumeClaim", "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "fc",
+    "gcePersistentDisk", "glusterfs", "iscsi", "nfs", "portworxVolume", "rbd", "vsphereVolume"})
+"""The kinds of volumes whose data stays when their pod goes (docs/facts/kubernetes.md#volumes-that-end-with-their-pod)."""
 
 
 def mount_below(container: Mapping[str, Any], path: str) -> Mapping[str, Any] | None:

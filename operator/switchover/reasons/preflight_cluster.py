@@ -25,8 +25,10 @@ ALREADY_KRAFT = Reason(
 
 BROKER_DATA_IS_VOLATILE = Reason(
     SUBJECT, "BrokerDataIsVolatile", Urgency.STANDS,
-    meaning="A log directory of the brokers lies on an emptyDir or in the container itself. An evicted broker "
-            "would come back without its replicas.",
+    meaning="A directory of the brokers lies on a volume that is not known to outlive the pod. Only a claim, a network "
+            "volume and a hostPath are; emptyDir, a generic `ephemeral` volume (its claim is deleted with the pod), inline "
+            "`csi`, any other kind and the container itself are not. An evicted broker would come back without its "
+            "replicas, or, where it is `metadata.log.dir`, not at all once it is on KRaft.",
     look="The directory in the message, which the broker itself tells (`kafka-log-dirs.sh --describe`), and the "
          "volume that is mounted there.",
     do="Move the data to a volume from a claim, broker by broker, before the migration.")

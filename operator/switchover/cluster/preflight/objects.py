@@ -192,21 +192,23 @@ def _budgets_of_the_controllers(picture: Picture) -> Iterator[Verdict]:
 
 
 def find_volatile_data(picture: Picture) -> Iterator[Verdict]:
-    """Every log directory of a broker lies on a volume that outlives its pod: an eviction would empty it otherwise."""
+    """Every directory of a broker lies on a volume that is known to outlive its pod."""
     told = dict(examined(picture))
-    places = {(found.workload.name, directory.path): template.volume_below(found.workload, found.container, directory.path)
-              for found in configured(picture) for directory in told[found.broker_id].log_directories}
+    places = {(found.workload.name, path): template.volume_below(found.workload, found.container, path)
+              for found in configured(picture) for path in (
+                  *(directory.path for directory in told[found.broker_id].log_directories),
+                  *filter(None, (found.keys.get("metadata.log.dir"),)))}     # docs/facts/kraft.md#metadatalogdir
     for (workload, directory), kind in sorted(places.items()):
         name = f"StatefulSet {workload}"
-        if kind in ("", "emptyDir"):
-            where = "the container's own file system" if not kind else "an emptyDir"
-            yield fail(BROKER_DATA_IS_VOLATILE, f"{directory} of {name} lies on {where}: each eviction loses the broker's"
-                       " replicas", subject=name, observed=kind, threshold="persistentVolumeClaim",
-                       unblocks="move log.dirs to a volume from a claim")
-        elif kind == "hostPath":
+        if kind == "hostPath":
             yield warn("BrokerDataIsOnANode", f"{directory} of {name} lies on a hostPath: a broker that comes back on"
                        " another node has lost its replicas", subject=name, observed=kind,
                        cure="see that each broker's pod can be scheduled to its own node alone")
+        elif kind not in template.OUTLIVES_THE_POD:
+            where = f"a volume of kind {kind}" if kind else "the container's own file system"
+            yield fail(BROKER_DATA_IS_VOLATILE, f"{directory} of {name} lies on {where}, which is not known to outlive the"
+                       " pod: an eviction may lose what the broker has there", subject=name, observed=kind,
+                       threshold="persistentVolumeClaim", unblocks="move that directory to a volume from a claim")
 
 
 def find_storage_trouble(picture: Picture) -> Iterator[Verdict]:
