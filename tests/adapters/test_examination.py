@@ -1,7 +1,9 @@
 """What Preflight asks for itself, of a real broker and a real ZooKeeper."""
 
+import re
 import shutil
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,8 +21,12 @@ from switchover.kafka.node import LogDirectory
 from switchover.outside.access import Access
 from switchover.outside.addresses import Address
 from switchover.outside.errors import Refused, Unreachable
+from switchover.outside.observed import Known
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from switchover.zookeeper.nodes import ZooKeeperRights
+from unit.pictures import NOW, moment, with_fact
+from unit.preflight_pictures import check
+from unit.preflight_pictures import told as pod_says
 
 EVERYTHING = {"READ", "WRITE", "CREATE", "DELETE", "ADMIN"}
 
@@ -71,8 +77,9 @@ async def test_the_marker_of_the_edits_that_started_it(zookeeper_cluster: KafkaC
         assert marker in (await wire.examine(server.address, 1)).hidden, "Preflight sees it, too"
 
 
-async def test_a_generated_id_and_a_failed_disk_are_seen(tmp_path: Path) -> None:
-    """One broker of its own: its id is Kafka's, and one of its two log directories goes away under it."""
+async def test_a_generated_id_is_seen_and_given_and_a_failed_disk_is_seen(tmp_path: Path) -> None:
+    """One broker of its own: its id is Kafka's until it is given as Preflight says, and then one of its two log directories
+    goes away under it."""
     with kafka_cluster(tmp_path, brokers=(1001,)) as cluster:
         cluster.zookeeper.start(cluster.zookeeper.properties())
         server, second = cluster.brokers[1001], tmp_path / "second"
@@ -87,6 +94,16 @@ async def test_a_generated_id_and_a_failed_disk_are_seen(tmp_path: Path) -> None
         assert told.static_settings.get("node.id", "-1") == "-1"
         assert [directory.offline for directory in told.log_directories] == [False, False]
         assert (await _state(cluster)).generated_ids
+        picture = pod_says("kafka-0", 1001)(moment("Preflight"))
+        examination = picture.facts.examination
+        brokers = {**examination.brokers, 1001: Known(told, NOW)}
+        found = check("BrokerIds", with_fact(picture, "examination", replace(examination, brokers=brokers)))
+        assert "kafka-0 (1001)" in found.message
+        settings = re.findall(r"broker\.id\S*=\S+", found.unblocks)
+        server.restart("\n".join([text, *settings, ""]))
+        told = await eventually(lambda: wire.examine(server.address, 1001), lambda seen: "broker.id" in seen.static_settings)
+        assert settings == ["broker.id.generation.enable=false", "broker.id=1001"]
+        assert told.static_settings["broker.id"] == "1001"
         shutil.rmtree(second)
         told = await eventually(lambda: wire.examine(server.address, 1001),
                                 lambda seen: any(directory.offline for directory in seen.log_directories), 30)

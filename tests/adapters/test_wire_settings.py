@@ -247,6 +247,13 @@ async def test_a_topic_that_our_user_may_not_see_is_told_and_not_taken_for_uncom
         topic: "our user is not allowed to ask; it needs DESCRIBE on the topic (TOPIC_AUTHORIZATION_FAILED)"}
 
 
+async def test_whoever_may_not_read_topics_cannot_tell_whether_their_logs_have_their_ids(secured: SecuredBroker) -> None:
+    created(str(secured.plain))
+    wire = patient_wire(sasl("PLAIN", "alice", "secret"))
+    with pytest.raises(Refused, match=r"the user may not read topic (\S+); grant it Read on topic \1"):
+        await wire.topic_ids(secured.sasl, 1)
+
+
 async def test_scram_without_rights(secured: SecuredBroker) -> None:
     topic, wire = created(str(secured.plain)), patient_wire(sasl("SCRAM-SHA-256", "bob", "secret"))
     with pytest.raises(Refused, match=f"not read the settings of topic {topic}; grant it DescribeConfigs on topic {topic}"):

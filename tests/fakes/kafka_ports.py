@@ -9,7 +9,16 @@ from fakes.kafka_world import CLUSTER_ID, PROTOCOL, Kafka, Node
 from fakes.quorum_log import QuorumLog, as_metadata
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes
-from switchover.kafka.node import BrokerExamination, BrokerView, LogDirectory, NodeAnswer, Partition, Quorum, Replica
+from switchover.kafka.node import (
+    BrokerExamination,
+    BrokerView,
+    LogDirectory,
+    NodeAnswer,
+    Partition,
+    Quorum,
+    Replica,
+    TopicIds,
+)
 from switchover.lag.membership import Membership
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
 from switchover.metadata.cluster import Entity
@@ -64,6 +73,13 @@ class SimulatedNodes:
             directories = tuple(LogDirectory(path, offline=False) for path in settings["log.dirs"].split(","))
             return BrokerExamination(settings, directories, frozenset({"CLUSTER_ACTION", "DESCRIBE", "DESCRIBE_CONFIGS"}),
                                      frozenset(key for key in self._listening(broker).settings if hidden(key)))
+
+        return await self._incarnation.call(answer)
+
+    async def topic_ids(self, broker: Address, broker_id: int) -> TopicIds:
+        def answer() -> TopicIds:
+            self._listening(broker)
+            return TopicIds({topic: f"id-of-{topic}" for topic in self._kafka.topics})
 
         return await self._incarnation.call(answer)
 

@@ -41,6 +41,7 @@ from switchover.kafka.node import (
     Partition,
     Quorum,
     Replica,
+    TopicIds,
 )
 from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.kubernetes.reports import DiskReport
@@ -281,6 +282,7 @@ class Cluster:
         everything = frozenset({"READ", "WRITE", "CREATE", "DELETE", "ADMIN"})
         return Examination(
             brokers={broker_id: self._known(told) for broker_id, told in brokers.items()},
+            topic_ids=dict.fromkeys(brokers, self._known(TopicIds({"orders": "topicIdAAAA"}))),
             zookeeper_rights=self._known(ZooKeeperRights(dict.fromkeys(("/", "/controller_epoch"), everything), {})),
             zookeeper_modes={"zookeeper:2181": self._known("leader")},
             objects=self._known({}),

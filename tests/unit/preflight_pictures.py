@@ -9,12 +9,12 @@ from switchover.api.status import Severity
 from switchover.cluster import preflight
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Verdict
-from switchover.kafka.node import BrokerExamination, LogDirectory
+from switchover.kafka.node import BrokerExamination, LogDirectory, TopicIds
 from switchover.kubernetes.workloads import Manager
 from switchover.outside.addresses import Address
 from switchover.outside.observed import Known, Unknown
 from switchover.zookeeper.groups import ZooKeeperGroup
-from switchover.zookeeper.nodes import MigrationNode, ZooKeeperRights
+from switchover.zookeeper.nodes import MigrationNode, ZooKeeperRights, ZooKeeperTopic
 from unit.kraft_spoilers import container
 from unit.pictures import NOW, spec_of, spoil, spoil_each, spoil_pod, spoil_workload, value, with_fact, workload_of
 
@@ -102,6 +102,11 @@ def topics(**changes: object) -> Change:
     return lambda picture: spoil(picture, "zookeeper_topics", **changes)
 
 
+def lost(*names: str) -> Change:
+    """Topics whose nodes have lost their ids."""
+    return topics(topics={name: ZooKeeperTopic(None, dict.fromkeys(range(3), (0, 1, 2))) for name in names})
+
+
 def with_old_groups(*names: str) -> Change:
     """Groups with one member in ZooKeeper."""
     groups = {name: ZooKeeperGroup(frozenset({f"{name}_a"})) for name in names}
@@ -153,6 +158,16 @@ def static(settings: Mapping[str, str], *only: int) -> Change:
 def hidden(name: str, *only: int) -> Change:
     """A setting of which brokers tell no more than that they have it."""
     return told_by_brokers(lambda told: replace(told, hidden=frozenset({*told.hidden, name})), *only)
+
+
+def ids(served: Mapping[str, str], *only: int, **others: Any) -> Change:
+    """The topics' ids as brokers serve them."""
+    def changed(picture: Picture) -> Picture:
+        told = {broker: Known(TopicIds(served, **others), NOW) if not only or broker in only else before
+                for broker, before in picture.facts.examination.topic_ids.items()}
+        return with_fact(picture, "examination", replace(picture.facts.examination, topic_ids=told))
+
+    return changed
 
 
 def disks(*directories: LogDirectory) -> Change:

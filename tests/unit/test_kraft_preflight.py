@@ -48,9 +48,11 @@ from unit.preflight_pictures import (
     examined,
     findings,
     hidden,
+    ids,
     kubernetes,
     listener,
     login,
+    lost,
     on_a_volume,
     protocol,
     registered,
@@ -66,6 +68,15 @@ from unit.preflight_pictures import (
 )
 
 W, F, U = Outcome.WAIT, Outcome.FAIL, Outcome.UNKNOWN
+
+
+def unknown_ids(why: str, *, refused: bool = False) -> Change:
+    """Broker 1 does not tell of its logs."""
+    def changed(picture):
+        told = {**picture.facts.examination.topic_ids, 1: Unknown(why, refused=refused)}
+        return with_fact(picture, "examination", replace(picture.facts.examination, topic_ids=told))
+
+    return changed
 
 
 class Bad(NamedTuple):
@@ -118,7 +129,7 @@ BAD = [
     Bad("a broker that still runs through an earlier door", hidden("switchover.B.0a1b2c3d", 2), "Configuration", F,
         "DoorStillThere", "broker 2 was started through the door of an earlier attempt (switchover.B.0a1b2c3d)"),
     Bad("broker ids that Kafka generates", static({"broker.id": "-1"}, 0, 2), "BrokerIds", F, "GeneratedBrokerId",
-        "broker 0, 2"),
+        "kafka-0 (0), kafka-2 (2)"),
     # residue
     Bad("/migration of an earlier attempt", zookeeper(migration=COPIED), "Residue", F, "Residue", "its offset is 12"),
     Bad("an empty /migration", zookeeper(migration=EMPTY), "Residue", F, "Residue", "KAFKA-19480"),
@@ -145,8 +156,17 @@ BAD = [
         F, "NodeIdTaken", "2"),
     Bad("a dead broker in an assignment", topics(topics={"orders": ZooKeeperTopic("id", {0: (0, 1, 9)})}), "Membership", F,
         "DeadBrokerInAssignment", "orders-0 is assigned to broker 9"),
-    Bad("a topic without an id", topics(topics={"orders": ZooKeeperTopic(None, {0: (0, 1, 2)})}), "Topics", F,
-        "TopicWithoutId", "orders"),
+    Bad("a topic whose node lost its id", lost("orders"), "TopicIds", F, "TopicWithoutId", "orders has lost its topic_id"),
+    Bad("a topic that nobody knows by an id", both(lost("orders"), ids({})), "TopicIds", F, "TopicWithoutId",
+        "orders 1 topics have no topic_id, and no broker serves them by one"),
+    Bad("a topic that got another id in ZooKeeper", topics(topics={"orders": ZooKeeperTopic("another", {0: (0, 1, 2)})}),
+        "TopicIds", W, "TopicIdDiffers", "another topic_id in ZooKeeper"),
+    Bad("a topic whose logs have another id", ids({"orders": "topicIdAAAA"}, 2, others={"orders": 1}), "TopicIds", F,
+        "TopicIdDiffers", "on the disks of broker 2"),
+    Bad("brokers that do not agree on an id", ids({"orders": "another"}, 1), "TopicIds", W, "TopicIdDiffers",
+        "by several ids"),
+    Bad("a broker that does not tell of its logs", ids({"orders": "topicIdAAAA"}, 1, silent=frozenset({"orders"})),
+        "TopicIds", U, "NotObserved", "broker 1 does not tell whether its logs of orders"),
     Bad("a node that cannot be parsed", topics(malformed=("/config/users/bob: no JSON",)), "Topics", F, "MalformedNode",
         "/config/users/bob"),
     Bad("a topic that is being deleted", topics(pending_deletes=("old",)), "Topics", W, "PendingDeletes", "old"),
@@ -266,6 +286,10 @@ BAD += [
     Bad("a reading that is refused", lambda picture: with_fact(
         picture, "min_insync", Unknown("our user needs DESCRIBE_CONFIGS", refused=True)), "Readable", F, "ReadingRefused",
         "DESCRIBE_CONFIGS"),
+    Bad("topics that our user may not read", unknown_ids("grant it Read on topic orders", refused=True), "Readable", F,
+        "ReadingRefused", "logs of broker 1 grant it Read on topic orders"),
+    Bad("a broker that does not tell of its logs in time", unknown_ids("no answer"), "TopicIds", U, "BrokerSilent",
+        "broker 1 no answer"),
     Bad("rights that are missing in Kubernetes", examined("missing_rights", ("create pods/eviction", "patch secrets")),
         "KubernetesRights", F, "KubernetesRightMissing", "create pods/eviction, patch secrets"),
     Bad("rights in Kubernetes that nobody tells", examined("missing_rights", Unknown("no answer")), "KubernetesRights", U,
@@ -462,9 +486,9 @@ def test_every_gate_of_preflight_finds_something():
 def test_many_culprits_are_one_finding_that_counts_them():
     twelve = {f"topic-{number:02}": ZooKeeperTopic(None, {0: (0, 1, 2)}) for number in range(12)}
     picture = topics(topics=twelve)(moment("Preflight"))
-    assert findings("Topics", picture) == [
+    assert findings("TopicIds", picture) == [
         ("TopicWithoutId", "topic-00, topic-01, topic-02, topic-03, topic-04 and 7 more")]
-    assert check("Topics", picture).message.startswith("12 topics")
+    assert check("TopicIds", picture).message.startswith("12 topics")
 
 
 def test_one_gate_tells_everything_it_finds():
@@ -515,6 +539,12 @@ FINE: dict[str, tuple[str, Change]] = {
 @pytest.mark.parametrize(("gate", "spoil"), FINE.values(), ids=FINE)
 def test_what_does_no_harm_is_let_through(gate, spoil):
     assert check(gate, spoil(moment("Preflight"))).outcome is Outcome.PASS
+
+
+def test_the_ids_that_brokers_have_are_given_to_them_and_none_is_generated_any_more():
+    found = check("BrokerIds", static({"broker.id": ""}, 1, 2)(moment("Preflight")))
+    assert found.unblocks.endswith(
+        "with broker.id.generation.enable=false and broker.id=1 on kafka-1, broker.id=2 on kafka-2")
 
 
 # --- what is told of differences and of the start script ---------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum
+from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum, TopicIds
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.survey import GroupMigration, StorageClasses, TemplateChange
 from switchover.kubernetes.workloads import Workload
@@ -25,6 +25,7 @@ class Examination:
     """All of it, each item known or unknown."""
 
     brokers: Mapping[int, Observed[BrokerExamination]] = field(default_factory=dict)
+    topic_ids: Mapping[int, Observed[TopicIds]] = field(default_factory=dict)
     zookeeper_rights: Observed[ZooKeeperRights] = NOT_ASKED
     zookeeper_modes: Mapping[str, Observed[str]] = field(default_factory=dict)     # server -> standalone, leader, follower
     objects: Observed[Mapping[str, str]] = NOT_ASKED          # "Service kafka" -> its app.kubernetes.io/managed-by label

@@ -1,7 +1,7 @@
 """What a Kafka node answers that is asked for itself: plain immutable values in Kafka's own terms."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from switchover.outside.addresses import Address
 
@@ -15,6 +15,16 @@ class LogDirectory:
 
     path: str
     offline: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TopicIds:
+    """The ids that a broker serves, by topic, as Kafka writes them. Of `others` its own log of that partition has another
+    id; whether the logs of `silent` topics have theirs it did not tell."""
+
+    served: Mapping[str, str] = field(default_factory=dict)
+    others: Mapping[str, int] = field(default_factory=dict)
+    silent: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

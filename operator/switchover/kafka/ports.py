@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from switchover.kafka.group import BrokerGroups, Group, OffsetsTopic, Readiness
-from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum
+from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum, TopicIds
 from switchover.lag.membership import Membership
 from switchover.metadata.cluster import Entity
 from switchover.metadata.image import LogImage
@@ -42,6 +42,13 @@ class KafkaNodes(Protocol):
 
     async def examine(self, broker: Address, broker_id: int) -> BrokerExamination:
         """What a broker tells of itself in Preflight; Refused names the right that our user lacks."""
+        ...
+
+    async def topic_ids(self, broker: Address, broker_id: int) -> TopicIds:
+        """The ids of topics as a broker serves them, and as its logs have them; Refused names the right that our user lacks.
+
+        A request for each 2,000 of its logs.
+        """
         ...
 
     async def identity(self, node: Address, cluster_id: str, among: Iterable[int]) -> frozenset[int]:

@@ -1,6 +1,5 @@
 """Replays the records that make up `ClusterMetadata`; follows Kafka's `MetadataDelta` and the deltas beneath it."""
 
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
@@ -19,7 +18,14 @@ from switchover.metadata.cluster import (
     Topic,
 )
 from switchover.metadata.decode import MetadataLogError
-from switchover.metadata.names import ACL_OPERATIONS, ACL_PERMISSIONS, PATTERN_TYPES, RESOURCE_TYPES, SCRAM_MECHANISMS
+from switchover.metadata.names import (
+    ACL_OPERATIONS,
+    ACL_PERMISSIONS,
+    PATTERN_TYPES,
+    RESOURCE_TYPES,
+    SCRAM_MECHANISMS,
+    id_text,
+)
 from switchover.metadata.passwords import is_secret
 
 _RESOURCES = {2: TOPIC, 4: BROKER}              # ConfigResource.Type; the others exist in KRaft alone
@@ -87,7 +93,7 @@ class ClusterReplay:
         topic_id, name = fields["topic_id"], fields["name"]
         self._names[topic_id] = name
         self._own[name] = {}
-        self._topics[name] = Topic(urlsafe_b64encode(topic_id.bytes).decode().rstrip("="), self._own[name])
+        self._topics[name] = Topic(id_text(topic_id), self._own[name])
 
     def _remove_topic(self, fields: Mapping[str, Any], offset: int) -> None:
         name = self._name_of(fields["topic_id"], offset)

@@ -1,6 +1,8 @@
 """Names of what the metadata log stores as a number and ZooKeeper as a word (Kafka's enums, SecurityUtils)."""
 
+from base64 import urlsafe_b64encode
 from collections.abc import Mapping
+from uuid import UUID
 
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 """The class that judges by the ACLs of the metadata log."""
@@ -14,3 +16,8 @@ ACL_OPERATIONS: Mapping[int, str] = {
 }
 ACL_PERMISSIONS: Mapping[int, str] = {2: "Deny", 3: "Allow"}
 SCRAM_MECHANISMS: Mapping[int, str] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+
+
+def id_text(topic_id: UUID) -> str:
+    """A topic's id as Kafka writes it."""
+    return urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")

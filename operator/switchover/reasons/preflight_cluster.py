@@ -96,9 +96,11 @@ ENCODER_SECRET_MISSING = Reason(
 
 GENERATED_BROKER_ID = Reason(
     SUBJECT, "GeneratedBrokerId", Urgency.STANDS,
-    meaning="Broker ids are generated. A migration refuses that.",
-    look="`broker.id.generation.enable` and `broker.id`.",
-    do="Give each broker its present id explicitly, for example from its ordinal on the command line.")
+    meaning="Kafka generated broker ids. A migration refuses that.",
+    look="The message names each pod with its id, which is also in `meta.properties` in its log directories.",
+    do="Give each broker the id that it has as `broker.id`, for example from its ordinal on the command line, **and** "
+       "`broker.id.generation.enable=false`: without that Kafka refuses an id above `reserved.broker.max.id` (1000), and "
+       "generated ones begin at 1001. Restart one broker after the other.")
 
 GITOPS_CONFLICT = Reason(
     SUBJECT, "GitOpsConflict", Urgency.STANDS,
@@ -192,8 +194,7 @@ PROTOCOL_VERSION_UNSUPPORTED = Reason(
             "Switchover raises it to what a migration needs (3.6); or it is not the last version of its release, "
             "which controllers would refuse.",
     look="Live values are in the message.",
-    do="Raise it to 3.9 on every broker, one by one. Coming from before 2.8, let the controller move once "
-       "afterwards: it writes the topics' ids.")
+    do="Raise it to 3.9 on every broker, one by one. Coming from before 2.8, topics get their ids with it.")
 
 PROTOCOL_VERSIONS_DIFFER = Reason(
     SUBJECT, "ProtocolVersionsDiffer", Urgency.STANDS,
@@ -259,11 +260,32 @@ TOPIC_CANNOT_SPARE_A_BROKER = Reason(
     look="`kafka-topics.sh --describe --topic NAME`.",
     do="Add replicas, lower its min.insync.replicas, or accept it by name in `spec.gates.acceptedTopics`.")
 
+TOPIC_ID_DIFFERS = Reason(
+    SUBJECT, "TopicIdDiffers", Urgency.NOW,
+    meaning="A topic's id in ZooKeeper is not the one that brokers serve it by, or not the one on their disks. An old "
+            "tool wrote the topic's node without its id, and the controller that came next gave it another "
+            "(KAFKA-14190). Each broker that restarts refuses its own logs then, and once all replicas of a partition "
+            "have restarted nobody serves it.",
+    look="The topic and the broker are in the message. On the disk `partition.metadata` in the partition's directory "
+         "has the id; `zookeeper-shell.sh ZOOKEEPER get /brokers/topics/NAME` shows the one in ZooKeeper.",
+    do="**Restart no broker.** Run the command in the message, in bash or zsh, where `zookeeper-shell.sh` of Kafka is "
+       "and ZooKeeper can be reached. It writes the id on the disk into the topic's node and leaves all else there as "
+       "it is. Where the controller has the wrong id, the command deletes `/controller`, so that it is elected again "
+       "and reads the right one. No broker restarts. Find the tool that writes topics to ZooKeeper, and stop it.\n\n"
+       "Seen in [a run](../facts/kraft.md#topic-ids): also where no broker served the partitions any more.")
+
 TOPIC_WITHOUT_ID = Reason(
-    SUBJECT, "TopicWithoutId", Urgency.STANDS,
-    meaning="A topic has no id in ZooKeeper. The migration would stall before the claim.",
-    look="`/brokers/topics/NAME`.",
-    do="Restart the broker that is the ZooKeeper controller: the next one writes the ids.")
+    SUBJECT, "TopicWithoutId", Urgency.NOW,
+    meaning="A topic has no id in ZooKeeper. Where brokers serve it by one, an old tool has written its node without "
+            "it. The next controller gives the topic another id, which the logs on the disks do not have "
+            "([TopicIdDiffers]). Where no broker serves it by an id, the cluster's protocol version is older than "
+            "2.8, and the migration would stall before the claim.",
+    look="`zookeeper-shell.sh ZOOKEEPER get /brokers/topics/NAME`.",
+    do="Where the message has a command: **restart no broker**, and run it, in bash or zsh, where `zookeeper-shell.sh` "
+       "of Kafka is and ZooKeeper can be reached. It writes the id that brokers serve back into the node, and leaves "
+       "all else there as it is. Find the tool that writes topics to ZooKeeper, and stop it. Else raise "
+       "`inter.broker.protocol.version` to 3.9 on every broker, one by one: the controller writes ids then, and so do "
+       "brokers on their disks.")
 
 TOPICS_HIDDEN = Reason(
     SUBJECT, "TopicsHidden", Urgency.STANDS,

@@ -21,7 +21,7 @@ CLAIM_WOULD_NOT_COME = Reason(
     look="The node that is named: a topic without `topic_id`, or one that is no JSON. A live ZooKeeper controller "
          '"repairs" such a node by giving the topic a new id or no partitions; its data is then set aside as '
          "`-stray`.",
-    do="Write the node as it was (the ids are in `partition.metadata` on the brokers' disks), or delete the topic "
+    do="Restart no broker. Write a lost id back as [TopicWithoutId] says, any other node as it was, or delete the topic "
        "with Kafka's tools. The rehearsal is repeated by itself once the tree has changed.")
 
 COPY_WOULD_FAIL = Reason(

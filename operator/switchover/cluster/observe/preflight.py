@@ -11,6 +11,7 @@ from switchover.cluster.facts import Examination, KubernetesState
 from switchover.cluster.observe.each_node import ask_each
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import replica_job
+from switchover.kafka.node import TopicIds
 from switchover.kafka.ports import KafkaNodes
 from switchover.kubernetes.ports import Survey
 from switchover.kubernetes.survey import TemplateChange
@@ -26,7 +27,7 @@ T = TypeVar("T")
 CLOCKS_SECONDS = 60.0
 """How old the comparison of clocks may be: each is a dry run in the API server's audit log."""
 TREE_SECONDS = 20.0
-"""How old the reading of the whole tree may be before the next one begins."""
+"""How old the reading of the whole tree, or of all that a broker's logs tell, may be before the next one begins."""
 IDLE_GROUPS_SECONDS = 60.0
 """The same of the sweep over groups without members."""
 
@@ -57,6 +58,7 @@ class Examiner:
         age = 0.0 if fresh else LOOKING_SECONDS
         async with asyncio.TaskGroup() as group:
             each = group.create_task(ask_each(brokers, self._nodes.examine, self._clock))
+            ids = group.create_task(ask_each(brokers, self._topic_ids, self._clock))
             modes = group.create_task(self._zookeeper_modes())
             changes = group.create_task(self._template_changes(picture, kubernetes))
             zookeeper_rights = group.create_task(self._ask(self._zookeeper.rights()))
@@ -69,10 +71,14 @@ class Examiner:
             malformed = group.create_task(self._malformed.newest(lambda: self._malformed_nodes(secret)))
             idle = group.create_task(self._idle.newest(self._zookeeper.idle_groups))
         return Examination(
-            brokers=each.result(), zookeeper_rights=zookeeper_rights.result(), zookeeper_modes=modes.result(),
-            objects=objects.result(), missing_rights=rights.result(), storage_classes=classes.result(),
-            classes_in_use=in_use.result(), template_changes=changes.result(), malformed=malformed.result(),
-            ahead=ahead.result(), idle_groups=idle.result())
+            brokers=each.result(), topic_ids=ids.result(), zookeeper_rights=zookeeper_rights.result(),
+            zookeeper_modes=modes.result(), objects=objects.result(), missing_rights=rights.result(),
+            storage_classes=classes.result(), classes_in_use=in_use.result(), template_changes=changes.result(),
+            malformed=malformed.result(), ahead=ahead.result(), idle_groups=idle.result())
+
+    async def _topic_ids(self, broker: Address, broker_id: int) -> TopicIds:
+        asked = partial(self._nodes.topic_ids, broker, broker_id)
+        return (await self._answers.get(("topic ids", broker_id), asked, TREE_SECONDS, made_of=broker)).value
 
     async def _malformed_nodes(self, secret: str | None) -> Mapping[str, str]:
         return (await self._zookeeper.metadata(secret)).metadata.malformed

@@ -120,12 +120,15 @@ def _too_old(picture: Picture, version: str) -> Verdict:
 
 def find_generated_ids(picture: Picture) -> Iterator[Verdict]:
     """A broker that was given no id shows -1 as its static broker.id, or none: the default."""
-    generated = [broker_id for broker_id, told in examined(picture)
-                 if all(told.static_settings.get(key, "-1") == "-1" for key in ("broker.id", "node.id"))]
-    if generated:
-        yield fail(GENERATED_BROKER_ID, f"Kafka generated the id of broker {several(generated)}, which a migration refuses",
-                   subject=f"broker {several(generated)}", observed="broker.id is not set",
-                   unblocks="give each broker the id that it has explicitly, as broker.id, and restart it")
+    generated = {broker_id for broker_id, told in examined(picture)
+                 if all(told.static_settings.get(key, "-1") == "-1" for key in ("broker.id", "node.id"))}
+    if named := {pod: broker_id for pod, broker_id in sorted(pods(picture).items()) if broker_id in generated}:
+        each = several((f"broker.id={broker_id} on {pod}" for pod, broker_id in named.items()), 10)
+        yield fail(GENERATED_BROKER_ID, "Kafka generated the id of"
+                   f" {several(f'{pod} ({broker_id})' for pod, broker_id in named.items())}, which a migration refuses",
+                   subject=several(named), observed="broker.id is not set", threshold="an id in each broker's configuration",
+                   unblocks="give each broker the id that it has, and restart one after the other with"
+                   f" broker.id.generation.enable=false and {each}")
     elif zookeeper(picture).generated_ids:
         yield info("IdsWereGenerated", "Kafka generated broker ids once; every broker has an explicit one now",
                    subject="/brokers/seqid")

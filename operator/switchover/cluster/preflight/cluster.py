@@ -21,7 +21,6 @@ from switchover.reasons.preflight_cluster import (
     PENDING_DELETES,
     REASSIGNING,
     TOPIC_CANNOT_SPARE_A_BROKER,
-    TOPIC_WITHOUT_ID,
     TOPICS_HIDDEN,
     TOPICS_SHARE_AN_ID,
 )
@@ -101,10 +100,6 @@ def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
     for malformed in found.malformed:
         yield fail(MALFORMED_NODE, malformed, subject=malformed.split(":")[0],
                    unblocks="repair or delete that node in ZooKeeper")
-    if nameless := sorted(name for name, topic in found.topics.items() if topic.topic_id is None):
-        yield fail(TOPIC_WITHOUT_ID, f"{len(nameless)} topics have no topic_id in ZooKeeper: the migration would stall",
-                   subject=several(nameless),
-                   unblocks="let the ZooKeeper controller move once (restart its broker): it writes ids")
     named = grouped((topic.topic_id or "", name) for name, topic in sorted(found.topics.items()))
     for topic_id, alike in sorted(named.items()):
         if topic_id and len(alike) > 1:

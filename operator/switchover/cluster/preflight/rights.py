@@ -32,6 +32,7 @@ def find_refusals(picture: Picture) -> Iterator[Verdict]:
         **{f"metadata of broker {broker}": view for broker, view in facts.views.items()},
         **{f"settings of broker {broker}": settings for broker, settings in facts.broker_settings.items()},
         **{f"what broker {broker} tells of itself": told for broker, told in examined.brokers.items()},
+        **{f"logs of broker {broker}": ids for broker, ids in examined.topic_ids.items()},
         **{f"group {name}": samples for name, samples in facts.groups.items()},
     }
     if not any(isinstance(reading, Known) for reading in readings.values()):

@@ -24,9 +24,10 @@ from switchover.kafka.client.list_offsets import DEBUGGER, LATEST, READ_UNCOMMIT
 from switchover.kafka.client.log import METADATA_TOPIC, MetadataLog
 from switchover.kafka.client.metadata import addresses, metadata
 from switchover.kafka.client.quotas import set_quota
+from switchover.kafka.client.topic_ids import topic_ids
 from switchover.kafka.client.versions import api_versions
 from switchover.kafka.limits import ANSWER_SECONDS, NODE_SECONDS
-from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Partition, Quorum, Replica
+from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Partition, Quorum, Replica, TopicIds
 from switchover.metadata.cluster import Entity
 from switchover.metadata.image import LogImage
 from switchover.metadata.replay import METADATA_VERSION
@@ -109,6 +110,11 @@ class KafkaWire:
         """Settings, log directories and our rights, as a broker tells them."""
         async with self._connected(broker, ANSWER_SECONDS) as connection:
             return await examine_broker(broker, connection, broker_id)
+
+    async def topic_ids(self, broker: Address, broker_id: int) -> TopicIds:
+        """Those that it serves, and whether its logs have them."""
+        async with self._connected(broker, ANSWER_SECONDS) as connection:
+            return await topic_ids(broker, connection, broker_id)
 
     async def identity(self, node: Address, cluster_id: str, among: Iterable[int]) -> frozenset[int]:
         """Which of these brokers it is, by whose settings it tells."""

@@ -1,0 +1,104 @@
+"""The topics' ids: ZooKeeper's tree has those that brokers serve, and brokers' logs have them, too.
+
+KRaft knows topics by their ids, and a broker does not serve a log that has another id (docs/facts/kraft.md#topic-ids).
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from switchover.cluster.needs import Need
+from switchover.cluster.picture import Picture
+from switchover.cluster.preflight.reading import configured, examined, pods, topics
+from switchover.engine.gate import Unseen, Verdict, check, fail, several, unknown, wait
+from switchover.kafka.node import TopicIds
+from switchover.outside.observed import Known, Unknown
+from switchover.reasons.preflight_cluster import TOPIC_ID_DIFFERS, TOPIC_WITHOUT_ID
+from switchover.reasons.rollback import BROKER_SILENT
+from switchover.reasons.walk import NOT_OBSERVED
+from switchover.zookeeper.nodes import ZooKeeperTopic
+
+TOLD = 20
+"""How many topics are named, each with its command."""
+
+
+def find_id_trouble(picture: Picture) -> Iterator[Verdict]:
+    told = dict(_told(picture))
+    yield from islice(_troubles(picture, told), TOLD)
+    for broker_id, ids in told.items():
+        if silent := sorted(ids.silent - ids.others.keys()):
+            yield unknown(NOT_OBSERVED, f"broker {broker_id} does not tell whether its logs of {several(silent)} have the"
+                          " topics' ids", subject=several(silent))
+
+
+def _told(picture: Picture) -> Iterator[tuple[int, TopicIds]]:
+    for broker_id in sorted(pods(picture).values()):
+        ids = picture.facts.examination.topic_ids.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        if not isinstance(ids, Known):
+            raise Unseen(unknown(BROKER_SILENT, ids.why, subject=f"broker {broker_id}"))
+        yield broker_id, ids.value
+
+
+def _troubles(picture: Picture, told: Mapping[int, TopicIds]) -> Iterator[Verdict]:
+    found, never = topics(picture), []
+    for name, topic in sorted(found.topics.items()):
+        if name in found.pending_deletes:
+            continue
+        served = sorted({ids.served[name] for ids in told.values() if name in ids.served})
+        others = [broker_id for broker_id, ids in told.items() if name in ids.others]
+        if others:
+            on_disk = _on_disk(picture, f"{name}-{told[others[0]].others[name]}", others[0])
+            yield fail(TOPIC_ID_DIFFERS, f"topic {name} has another topic_id on the disks of broker {several(others)} than"
+                       " the brokers serve: one that restarts does not serve its partitions any more", subject=name,
+                       observed=several(served), threshold="the id on the disks",
+                       unblocks="restart no broker; write the disks' id into ZooKeeper, and have the controller read it: "
+                       + _put(picture, topic, name, on_disk, "z delete /controller"))
+        elif len(served) > 1:
+            yield wait(TOPIC_ID_DIFFERS, f"brokers serve topic {name} by several ids", subject=name,
+                       observed=several(served), threshold="one id", unblocks="the controller has told every broker its id")
+        elif not served:
+            never += [name] if topic.topic_id is None else []
+        elif topic.topic_id is None:
+            yield fail(TOPIC_WITHOUT_ID, f"topic {name} has lost its topic_id in ZooKeeper: the next controller would give"
+                       " it another one than its logs have", subject=name, observed="none", threshold=served[0],
+                       unblocks=f"restart no broker; write its id back: {_put(picture, topic, name, served[0])}")
+        elif topic.topic_id != served[0]:
+            yield wait(TOPIC_ID_DIFFERS, f"topic {name} has another topic_id in ZooKeeper than the one by which brokers"
+                       " serve it", subject=name, observed=topic.topic_id, threshold=served[0],
+                       unblocks="brokers hear of a new topic within seconds; where this stays for a minute, restart no"
+                       f" broker, and write its id back: {_put(picture, topic, name, served[0])}")
+    if never:
+        yield fail(TOPIC_WITHOUT_ID, f"{len(never)} topics have no topic_id, and no broker serves them by one: the"
+                   " migration would stall", subject=several(never), observed="none",
+                   unblocks="raise inter.broker.protocol.version to 3.9 on every broker, one by one: the ZooKeeper"
+                   " controller writes ids then")
+
+
+def _put(picture: Picture, topic: ZooKeeperTopic, name: str, topic_id: str, then: str = "") -> str:
+    """The command that writes a topic's id into its node and leaves all else there as it is.
+
+    It writes nothing where the node is not what it takes it for, or was written meanwhile.
+    """
+    edit = r"""/"topic_id"/!s/^\({.*\)}$/\1,"topic_id":"'$i'"}/p""" if topic.topic_id is None else (
+        r"""/^{/s/"topic_id": *"[^"]*"/"topic_id":"'$i'"/p""")
+    steps = (
+        "[[ $i =~ ^[A-Za-z0-9_-]{22}$ ]]", 'n=$(z get -s "$p")', f"""d=$(sed -n '{edit}' <<<"$n")""", '[ "$d" ]',
+        """z set -v "$(sed -n 's/^dataVersion = //p' <<<"$n")" "$p" "$d\"""", *filter(None, (then,)))
+    return (f"""(z() {{ zookeeper-shell.sh {picture.spec.zookeeper.connect} "$@"; }};"""
+            f" p={shlex.quote(f'/brokers/topics/{name}')}; i={topic_id}; {' && '.join(steps)} || echo nothing was written)")
+
+
+def _on_disk(picture: Picture, partition: str, broker_id: int) -> str:
+    """What reads the id of a partition's topic where a broker has it."""
+    container = next(each.container["name"] for each in configured(picture) if each.broker_id == broker_id)
+    pod = next(pod for pod, known in pods(picture).items() if known == broker_id)
+    files = (f"{directory.path.rstrip('/')}/{partition}/partition.metadata"
+             for directory in dict(examined(picture))[broker_id].log_directories if not directory.offline)
+    return (f"$(kubectl --namespace {picture.namespace} exec {pod} --container {container} --"
+            f" cat {' '.join(map(shlex.quote, files))} | sed -n 's/^topic_id: //p')")
+
+
+CHECKS = (
+    check("TopicIds", find_id_trouble, "every topic's id is the same in ZooKeeper, as it is served, and on the disks",
+          needs=(Need.EXAMINATION, Need.TOPICS_IN_ZOOKEEPER)),
+)
