@@ -160,6 +160,11 @@ def hidden(name: str, *only: int) -> Change:
     return told_by_brokers(lambda told: replace(told, hidden=frozenset({*told.hidden, name})), *only)
 
 
+def at_run_time(settings: Mapping[str, str], *only: int) -> Change:
+    """What was set at run time for brokers, each alone."""
+    return told_by_brokers(lambda told: replace(told, own_dynamic=settings), *only)
+
+
 def ids(served: Mapping[str, str], *only: int, **others: Any) -> Change:
     """The topics' ids as brokers serve them."""
     def changed(picture: Picture) -> Picture:

@@ -39,6 +39,7 @@ from unit.preflight_pictures import (
     WIDE,
     Change,
     at_its_pod,
+    at_run_time,
     between_brokers,
     both,
     certificate,
@@ -67,6 +68,7 @@ from unit.preflight_pictures import (
     written_by,
 )
 
+ADDED = "INTERNAL://kafka-1.kafka-headless:9092,NEW://kafka-1.kafka-headless:9098"
 W, F, U = Outcome.WAIT, Outcome.FAIL, Outcome.UNKNOWN
 
 
@@ -126,6 +128,14 @@ BAD = [
         "begun by hand"),
     Bad("a listener with the controllers' name", static({"listeners": "INTERNAL://:9092, CONTROLLER://:9095"}, 1),
         "Configuration", F, "ListenerNameTaken", "broker 1 has a listener CONTROLLER"),
+    Bad("a listener that was added at run time", at_run_time({"listeners": ADDED, "num.io.threads": "9"}, 1), "Listeners", F,
+        "ListenersSetAtRunTime", "broker 1 (kafka-1) has listeners set at run time: on KRaft it does not start with that,"
+        " nor with num.io.threads, which is set like that as well"),
+    Bad("addresses that were changed at run time", at_run_time({"advertised.listeners": "INTERNAL://elsewhere:9092"}, 2),
+        "Listeners", F, "ListenersSetAtRunTime", "broker 2 (kafka-2) has advertised.listeners set at run time"),
+    Bad("a map of run time without the controllers", at_run_time({
+        "listener.security.protocol.map": "INTERNAL:PLAINTEXT"}, 0), "Listeners", F,
+        "ListenersSetAtRunTime", "broker 0 (kafka-0) has listener.security.protocol.map set at run time"),
     Bad("a broker that still runs through an earlier door", hidden("switchover.B.0a1b2c3d", 2), "Configuration", F,
         "DoorStillThere", "broker 2 was started through the door of an earlier attempt (switchover.B.0a1b2c3d)"),
     Bad("broker ids that Kafka generates", static({"broker.id": "-1"}, 0, 2), "BrokerIds", F, "GeneratedBrokerId",
@@ -510,6 +520,15 @@ def test_what_was_found_before_something_unseen_is_told_too():
 FINE: dict[str, tuple[str, Change]] = {
     "keys of the controllers": ("ListenerUsable", listener("SSL", TLS)),
     "an authorizer of the user's own": ("NodesAuthorized", static({"authorizer.class.name": "org.example.Own"})),
+    "listeners of run time that its file has as well": ("Listeners", both(
+        static({"advertised.listeners": ADDED, "listeners": ADDED}, 1),
+        at_run_time({"advertised.listeners": ADDED, "listeners": ADDED.replace(",", " , ")}, 1))),
+    "addresses of run time that are its listeners": ("Listeners", both(
+        static({"advertised.listeners": "", "listeners": ADDED}, 1), at_run_time({"advertised.listeners": ADDED}, 1))),
+    "a map of run time with the controllers": ("Listeners", at_run_time({
+        "listener.security.protocol.map": "INTERNAL:PLAINTEXT, CONTROLLER:SSL"}, 1)),
+    "what else is set at run time": ("Listeners", at_run_time({
+        "num.io.threads": "9", "leader.replication.throttled.rate": "1000", "listener.name.internal.max.connections": "5"})),
     "our own claim": ("ObjectsExist", workload(claimed_by=moment("Preflight").uid)),
     "our own Lease": ("ClusterIsFree", kubernetes(lease_holder=f"{moment('Preflight').uid}/another-pod")),
     "a Lease of nobody": ("ClusterIsFree", kubernetes(lease_holder="")),
@@ -545,6 +564,14 @@ def test_the_ids_that_brokers_have_are_given_to_them_and_none_is_generated_any_m
     found = check("BrokerIds", static({"broker.id": ""}, 1, 2)(moment("Preflight")))
     assert found.unblocks.endswith(
         "with broker.id.generation.enable=false and broker.id=1 on kafka-1, broker.id=2 on kafka-2")
+
+
+def test_how_a_listener_of_run_time_gets_into_the_brokers_configuration_is_printed():
+    found = check("Listeners", at_run_time({"listeners": ADDED, "advertised.listeners": ADDED}, 1)(moment("Preflight")))
+    assert found.unblocks == (
+        f"put listeners={ADDED} and advertised.listeners={ADDED} into the configuration of kafka-1, and restart it; then"
+        " kafka-configs.sh --bootstrap-server kafka:9092 --alter --entity-type brokers --entity-name 1 --delete-config"
+        " listeners,advertised.listeners")
 
 
 # --- what is told of differences and of the start script ---------------------------------------------------------------

@@ -130,6 +130,17 @@ LISTENER_NAME_TAKEN = Reason(
     look="`listeners`, as the brokers run with it.",
     do="Choose another `spec.controllers.listener.name`.")
 
+LISTENERS_SET_AT_RUN_TIME = Reason(
+    SUBJECT, "ListenersSetAtRunTime", Urgency.STANDS,
+    meaning="A broker's listeners, their addresses or their security protocols were set at run time (KIP-226), and are not "
+            "those of its own configuration. A broker on KRaft refuses such settings, and with them everything else that "
+            "was set at run time for this broker alone: it starts with the listeners of its configuration. Clients of a "
+            "listener that was added would find nobody there.",
+    look="`kafka-configs.sh --bootstrap-server BROKER --describe --entity-type brokers --entity-name ID`.",
+    do="Put the settings that the message names into the broker's own configuration, and restart it. Then run the command "
+       "in the message: it takes the settings of run time away, and the listener goes on as before "
+       "([a run](../facts/kraft.md#settings-of-one-broker-alone)). The next broker after that.")
+
 LOG_DIR_OFFLINE = Reason(
     SUBJECT, "LogDirOffline", Urgency.STANDS,
     meaning="A broker has a failed log directory. In migration mode a broker stops when a log directory fails "

@@ -3,15 +3,22 @@
 from collections.abc import Iterator, Mapping
 
 from switchover.cluster import modes
+from switchover.cluster.door.brokers import PROTOCOL_MAP
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import Configured, configured
+from switchover.cluster.preflight.reading import Configured, configured, examined, pods
 from switchover.engine.gate import Verdict, check, fail, info, several, warn
-from switchover.kafka.node import MARKER
+from switchover.kafka.node import MARKER, BrokerExamination
 from switchover.reasons.brokers import DOOR_STILL_THERE
-from switchover.reasons.preflight_cluster import ALREADY_KRAFT, LISTENER_NAME_TAKEN, MIGRATION_ALREADY_CONFIGURED
+from switchover.reasons.preflight_cluster import (
+    ALREADY_KRAFT,
+    LISTENER_NAME_TAKEN,
+    LISTENERS_SET_AT_RUN_TIME,
+    MIGRATION_ALREADY_CONFIGURED,
+)
 
 TOKEN_KEYS = ("delegation.token.secret.key", "delegation.token.master.key")
+LISTENERS = ("listeners", "advertised.listeners")
 TAKEN_BY_CONTROLLERS = (
     "authorizer.class.name", "super.users", "allow.everyone.if.no.acl.found", "inter.broker.listener.name",
     "listener.security.protocol.map", "security.inter.broker.protocol", "sasl.mechanism.inter.broker.protocol",
@@ -39,6 +46,40 @@ def find_contradictions(picture: Picture) -> Iterator[Verdict]:
         if marked := [name for name in found.hidden if name.startswith(MARKER)]:
             yield fail(DOOR_STILL_THERE, f"{subject} was started through the door of an earlier attempt ({marked[0]})",
                        subject=subject, unblocks="restart it by its own template")
+
+
+def find_listeners_of_run_time(picture: Picture) -> Iterator[Verdict]:
+    """A broker on KRaft takes no listener from what was set at run time, and nothing else that stands beside it
+    (docs/facts/kraft.md#settings-of-one-broker-alone)."""
+    told = dict(examined(picture))
+    for pod, broker_id in sorted(pods(picture).items()):
+        own = told[broker_id].own_dynamic
+        lost = [key for key in (*LISTENERS, PROTOCOL_MAP) if key in own
+                and not _stays(key, told[broker_id], picture.spec.controllers.listener.name)]
+        if not lost:
+            continue
+        others = sorted(own.keys() - {*LISTENERS, PROTOCOL_MAP})
+        beside = f", nor with {several(others)}, which is set like that as well" if others else ""
+        settings = " and ".join(f"{key}={own[key]}" for key in lost)
+        yield fail(LISTENERS_SET_AT_RUN_TIME, f"broker {broker_id} ({pod}) has {' and '.join(lost)} set at run time: on"
+                   f" KRaft it does not start with that{beside}", subject=pod, observed=settings,
+                   threshold="in its configuration",
+                   unblocks=f"put {settings} into the configuration of {pod}, and restart it; then kafka-configs.sh"
+                   f" --bootstrap-server {picture.spec.kafka.bootstrap_servers} --alter --entity-type brokers --entity-name"
+                   f" {broker_id} --delete-config {','.join(lost)}")
+
+
+def _stays(key: str, told: BrokerExamination, controllers: str) -> bool:
+    """Whether a broker on KRaft is none the worse for this setting of run time."""
+    listed = _listed(told.own_dynamic[key])
+    if key == PROTOCOL_MAP:
+        return controllers in {each.partition(":")[0] for each in listed}
+    given = told.static_settings
+    return listed == _listed(given.get(key) or given.get("listeners", ""))
+
+
+def _listed(value: str) -> set[str]:
+    return {item.strip() for item in value.split(",")}
 
 
 def find_differences(picture: Picture) -> Iterator[Verdict]:
@@ -80,6 +121,8 @@ def find_features_that_change(picture: Picture) -> Iterator[Verdict]:
 
 CHECKS = (
     check("Configuration", find_contradictions, "nothing in the brokers' configuration is in the way",
+          needs=(Need.EXAMINATION,)),
+    check("Listeners", find_listeners_of_run_time, "every broker has its listeners from its own configuration",
           needs=(Need.EXAMINATION,)),
     check("BrokersAlike", find_differences, "the brokers have the same settings where controllers take them",
           needs=(Need.EXAMINATION,)),

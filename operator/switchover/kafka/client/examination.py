@@ -11,7 +11,7 @@ from switchover.kafka.client.connection import Connection, succeeded
 from switchover.kafka.node import MARKER, BrokerExamination, LogDirectory
 from switchover.outside.addresses import Address
 
-STATIC = 4                             # DescribeConfigsResponse.ConfigSource.STATIC_BROKER_CONFIG
+DYNAMIC, STATIC = 2, 4                 # DescribeConfigsResponse.ConfigSource: DYNAMIC_BROKER_CONFIG, STATIC_BROKER_CONFIG
 OPERATIONS = {3: "READ", 4: "WRITE", 5: "CREATE", 6: "DELETE", 7: "ALTER", 8: "DESCRIBE", 9: "CLUSTER_ACTION",
               10: "DESCRIBE_CONFIGS", 11: "ALTER_CONFIGS", 12: "IDEMPOTENT_WRITE"}
 """AclOperation by its number, which is its bit in Metadata's answer."""
@@ -21,10 +21,15 @@ async def examine_broker(node: Address, connection: Connection, broker_id: int) 
     """Three questions on one connection. Raises Refused naming the right that is missing."""
     operations = await cluster_operations(connection)
     configs = await broker_settings(node, connection, broker_id, synonyms=True)
-    settings = {setting.name: _static(setting) for setting in configs if not setting.is_sensitive}
+    static = {setting.name: _static(setting) for setting in configs if not setting.is_sensitive}
+    in_force = {setting.name: setting.value for setting in configs if setting.value}
     return BrokerExamination(
-        {name: value for name, value in settings.items() if value is not None}, await _directories(node, connection),
-        operations, frozenset(setting.name for setting in configs if setting.is_sensitive and _is_static(setting)))
+        static_settings={name: value for name, value in static.items() if value is not None},
+        log_directories=await _directories(node, connection),
+        operations=operations,
+        hidden=frozenset(setting.name for setting in configs if setting.is_sensitive and _is_static(setting)),
+        own_dynamic={setting.name: in_force[setting.name] for setting in configs
+                     if setting.name in in_force and setting.config_source == DYNAMIC})
 
 
 async def shown_marker(node: Address, connection: Connection, broker_id: int) -> str:
