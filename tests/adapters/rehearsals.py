@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from zipfile import ZipFile
 
 from adapters.servers import KAFKA, free_port, libraries, loopback
 from switchover.cli import rehearse_replica
@@ -18,12 +19,29 @@ from switchover.zookeeper.tree import Tree
 ENVIRONMENT = ("PATH", "JAVA_HOME", "HOME", "LANG", "KAFKA_HOME")
 
 
+def with_classes(directory: Path, sources: Mapping[str, str]) -> Path:
+    """A directory of Kafka's jars, and one more with classes of a user's own: their simple names and bodies."""
+    package, libs = directory / "com" / "example", directory / "libs"
+    package.mkdir(parents=True)
+    libs.mkdir()
+    for name, rest in sources.items():
+        (package / f"{name}.java").write_text(f"package com.example; public class {name} {rest}\n")
+    subprocess.run(["javac", "-cp", f"{libraries()}/*", *package.iterdir()], check=True)
+    with ZipFile(libs / "own.jar", "w") as jar:
+        for file in package.glob("*.class"):
+            jar.write(file, f"com/example/{file.name}")
+    for each in libraries().iterdir():
+        (libs / each.name).symlink_to(each)
+    return libs
+
+
 @contextmanager
-def running(directory: Path, version: str = "3.9", start: Path | None = None) -> Iterator[Place]:
-    """A replica's place, with what runs its processes, those of this Kafka. `start`: another start script than its own."""
+def running(directory: Path, version: str = "3.9", start: Path | None = None, libs: Path | None = None) -> Iterator[Place]:
+    """A replica's place, with what runs its processes, those of this Kafka. `start`: another start script than its own,
+    `libs`: other jars."""
     host = loopback(2181).host
     environment = {key: os.environ[key] for key in ENVIRONMENT if key in os.environ}
-    environment["KAFKA_LIBS"] = str(libraries(version))
+    environment["KAFKA_LIBS"] = str(libs or libraries(version))
     (directory / "commands").mkdir()
     run_class = directory / "bin" / "kafka-run-class.sh"
     run_class.parent.mkdir()

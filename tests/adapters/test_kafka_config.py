@@ -6,10 +6,23 @@ from pathlib import Path
 
 from adapters.servers import libraries
 from patience import stretched
-from switchover.metadata.kafka_config import CLIENT_QUOTAS, FEATURES, IP_QUOTAS, TOPIC, why_not
+from switchover.metadata.kafka_config import (
+    CLIENT_QUOTAS,
+    FEATURES,
+    IP_QUOTAS,
+    LISTS_OF_CLASSES,
+    TOPIC,
+    names_classes,
+    why_not,
+)
 
 ORACLE = Path(__file__).parent / "java" / "KafkaConfigOracle.java"
 MANY_SPELLINGS = "message.format.version"
+LISTS_OF_NO_CLASSES = {
+    "controller.quorum.bootstrap.servers", "controller.quorum.voters", "group.coordinator.rebalance.protocols",
+    "log.cleanup.policy", "process.roles", "sasl.enabled.mechanisms", "sasl.kerberos.principal.to.local.rules",
+    "sasl.oauthbearer.expected.audience", "ssl.cipher.suites", "ssl.enabled.protocols", "zookeeper.ssl.cipher.suites",
+    "zookeeper.ssl.enabled.protocols"}
 VALUES = (
     "", " ", "0", "-1", "-2", "-131073", "1", "4", "9", "13", "14", "17", "18", "22", "23", " 1 ", "\t7\n", "+5", "--1",
     "1.0",
@@ -43,6 +56,10 @@ def test_the_tables_and_every_verdict_are_kafkas() -> None:
     assert of("ip", told) == {key: each.type for key, each in IP_QUOTAS.items()}
     assert {name: (int(low), int(high)) for line in told if line.startswith("feature ")
             for _, name, low, high in [line.split(" ")]} == FEATURES
+    brokers = of("broker", told)
+    assert {key for key, type_ in brokers.items() if type_ == "CLASS"} <= {*filter(names_classes, brokers)}
+    assert {key for key, type_ in brokers.items() if type_ == "LIST" and not names_classes(key)} == LISTS_OF_NO_CLASSES
+    assert {*LISTS_OF_CLASSES} <= brokers.keys()
     ours = ["refused" if why_not(TOPIC[key], value) else "taken" for key, value in settings]
     differing = [(setting, theirs) for setting, mine, theirs in zip(settings, ours, verdicts, strict=True) if mine != theirs]
     assert differing == []

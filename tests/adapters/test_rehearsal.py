@@ -12,7 +12,7 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.security import make_acl, make_digest_acl
 
-from adapters.rehearsals import pids, rehearsed, running
+from adapters.rehearsals import pids, rehearsed, running, with_classes
 from adapters.servers import ZooKeeperServer, srvr
 from fakes.planted_trees import FAULTS, Nodes, clean, planted
 from patience import stretched
@@ -22,6 +22,7 @@ from switchover.cli.rehearse_replica import conduct
 from switchover.cluster.rehearsal import pack
 from switchover.cluster.rehearsal import report as reports
 from switchover.cluster.rehearsal.mask import masked
+from switchover.cluster.rehearsal.processes import SharedDirectory
 from switchover.cluster.rehearsal.report import Report
 from switchover.outside import memory
 from switchover.outside.access import Access
@@ -99,6 +100,27 @@ async def test_what_passes_is_told_for_what_dual_write_and_a_broker_would_make_o
 async def test_a_node_that_nobody_names_is_found_by_halving(tmp_path: Path) -> None:
     found = await rehearsed(tmp_path, planted("ACL for nobody"))
     assert told(found) == {("CopyWouldFail", "/kafka-acl/Topic/evil")}
+
+
+@pytest.mark.long
+async def test_the_brokers_own_classes_are_tried_and_those_that_end_a_node_are_named(tmp_path: Path) -> None:
+    """One that asks ZooKeeper, one that is not in the image, and one that is as good as Kafka's own."""
+    libs = with_classes(tmp_path / "own", {
+        "Audited": "extends kafka.security.authorizer.AclAuthorizer {}",
+        "Names": """implements org.apache.kafka.server.policy.CreateTopicPolicy {
+            public void configure(java.util.Map<String, ?> settings) {}
+            public void validate(RequestMetadata request) {}
+            public void close() {}
+        }"""})
+    own = {"authorizer.class.name": "com.example.Audited", "principal.builder.class": "com.example.Nowhere",
+           "create.topic.policy.class.name": "com.example.Names"}
+    (replica := tmp_path / "replica").mkdir()
+    with running(replica, libs=libs) as place:
+        found = await rehearse_replica.rehearsed(Tree(clean()), place, SharedDirectory(replica), "3.9", print, own)
+    said = [(each.reason, each.message.partition(" (")[0]) for each in found.findings]
+    assert said == [("ClassDidNotStart", f"a node on KRaft did not come up with the brokers' own {key}")
+                    for key in ("authorizer.class.name", "principal.builder.class")]
+    assert found.passed, "what they need beside is not known"
 
 
 def test_a_replica_that_dies_is_told_within_its_limits(tmp_path: Path) -> None:

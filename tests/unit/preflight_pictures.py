@@ -160,6 +160,11 @@ def hidden(name: str, *only: int) -> Change:
     return told_by_brokers(lambda told: replace(told, hidden=frozenset({*told.hidden, name})), *only)
 
 
+def classes(settings: Mapping[str, str], *only: int) -> Change:
+    """The classes that brokers run with."""
+    return told_by_brokers(lambda told: replace(told, classes=settings), *only)
+
+
 def at_run_time(settings: Mapping[str, str], *only: int) -> Change:
     """What was set at run time for brokers, each alone."""
     return told_by_brokers(lambda told: replace(told, own_dynamic=settings), *only)

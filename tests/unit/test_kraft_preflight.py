@@ -44,6 +44,7 @@ from unit.preflight_pictures import (
     both,
     certificate,
     check,
+    classes,
     disks,
     dry_run,
     examined,
@@ -233,6 +234,9 @@ BAD += [
     Bad("an image of another repository", wanted(controllers={
         "storage": {"size": "1Gi"}, "template": {"image": "evil/kafka:3.9.2"}}), "ImageAllowed", F, "ImageNotAllowed",
         "spec.controllers.template.image"),
+    Bad("an authorizer that is not Kafka's", classes({"authorizer.class.name": "com.example.Audited"}, 1), "Classes", F,
+        "ForeignAuthorizer", "authorizer.class.name of broker 1 is com.example.Audited, not Kafka's own: it will run on"
+        " brokers and controllers"),
     Bad("an authorizer, and nobody known to the controllers", ACLS, "NodesAuthorized", F, "ControllersNotAuthorized",
         "User:ANONYMOUS"),
     Bad("an authorizer of one broker alone", static({"authorizer.class.name": AUTHORIZER}, 2), "NodesAuthorized", F,
@@ -378,6 +382,14 @@ TOLD = [
     ("a protocol version that is raised", protocol("2.8-IV1"), "Versions", Severity.WARNING, "ProtocolVersionIsRaised"),
     ("a policy for settings", static({"alter.config.policy.class.name": "org.example.Policy"}, 1), "Features",
      Severity.WARNING, "AlterConfigPolicy"),
+    ("a policy of the user's own", classes({"create.topic.policy.class.name": "com.example.Names"}), "Classes",
+     Severity.WARNING, "ForeignClass"),
+    ("a reporter beside Kafka's own", classes({"metric.reporters": "org.apache.kafka.common.metrics.JmxReporter, a.b.C"}, 2),
+     "Classes", Severity.WARNING, "ForeignClass"),
+    ("a class that brokers hide", hidden("listener.name.internal.plain.sasl.server.callback.handler.class"), "Classes",
+     Severity.WARNING, "ForeignClass"),
+    ("an authorizer of the user's own that is accepted", both(wanted(acceptedRisks=["ForeignAuthorizer"]), classes(
+        {"authorizer.class.name": "com.example.Audited"})), "Classes", Severity.WARNING, "ForeignClass"),
     ("delegation tokens", hidden("delegation.token.secret.key", 1), "Features", Severity.INFO, "DelegationTokens"),
     ("a topic with one replica that the user accepts", lambda picture: replicas("logs", 1)(
         wanted(gates={"acceptedTopics": ["logs"]})(picture)), "Health", Severity.WARNING, "TopicStandsStill"),
@@ -519,6 +531,9 @@ def test_what_was_found_before_something_unseen_is_told_too():
 
 FINE: dict[str, tuple[str, Change]] = {
     "keys of the controllers": ("ListenerUsable", listener("SSL", TLS)),
+    "classes of Kafka's own": ("Classes", classes({
+        "authorizer.class.name": AUTHORIZER, "metric.reporters": "org.apache.kafka.common.metrics.JmxReporter",
+        "principal.builder.class": "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"})),
     "an authorizer of the user's own": ("NodesAuthorized", static({"authorizer.class.name": "org.example.Own"})),
     "listeners of run time that its file has as well": ("Listeners", both(
         static({"advertised.listeners": ADDED, "listeners": ADDED}, 1),
@@ -572,6 +587,15 @@ def test_how_a_listener_of_run_time_gets_into_the_brokers_configuration_is_print
         f"put listeners={ADDED} and advertised.listeners={ADDED} into the configuration of kafka-1, and restart it; then"
         " kafka-configs.sh --bootstrap-server kafka:9092 --alter --entity-type brokers --entity-name 1 --delete-config"
         " listeners,advertised.listeners")
+
+
+@pytest.mark.parametrize(("setting", "where"), [
+    ("create.topic.policy.class.name", "the controllers,"), ("replica.selector.class", "brokers,"),
+    ("remote.log.storage.manager.class.name", "brokers,"), ("principal.builder.class", "brokers and controllers,")])
+def test_where_a_class_will_run_is_told(setting, where):
+    (found,) = check("Classes", classes({setting: "com.example.Own"}, 0, 2)(moment("Preflight"))).findings
+    assert found.message == (f"{setting} of broker 0, 2 is com.example.Own, not Kafka's own: it will run on {where} on KRaft"
+                             " and without ZooKeeper's settings")
 
 
 # --- what is told of differences and of the start script ---------------------------------------------------------------

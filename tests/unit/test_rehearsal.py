@@ -250,6 +250,7 @@ def test_only_what_holds_nothing_but_the_fault_is_deleted(path: str, cure: str) 
     ({"back": "written in between"}, ("Blocker", "RollbackWouldFail", "")),
     ({"finalized": False}, ("Blocker", "FinalizeWouldFail", "")),
     ({"after_finalize": (Difference("ACL", "x", "present", "nothing"),)}, ("Blocker", "MetadataWouldDiffer", "x")),
+    ({"ended_by": {"authorizer.class.name": CAUSE}}, ("Warning", "ClassDidNotStart", "")),
     ({"after": clean() | {"/config/users/new": b'{"config":{"producer_byte_rate":"1"}}'}},
      ("Info", "NodeWouldBeCreated", "/config/users/new")),
     ({"after": clean() | {"/config/topics/topic-2": b"{}"}}, ("Warning", "NodeWouldBeRewritten", "/config/topics/topic-2")),
@@ -350,6 +351,10 @@ def test_a_replica_knows_nothing_but_itself() -> None:
         assert all(where.startswith("127.0.0.1:") for where in places), text
         assert told.get("clientPortAddress", "127.0.0.1") == "127.0.0.1"
     assert "zookeeper" not in attempt.finalized()
+    own = {"authorizer.class.name": "com.example.Own"}
+    for text in (attempt.finalized(own), attempt.canary(own)):
+        authorizers = [line for line in text.splitlines() if line.startswith("authorizer")]
+        assert authorizers == ["authorizer.class.name=com.example.Own"]
     assert "zookeeper.connect=127.0.0.1:2181/2\n" in attempt.migrating()
     assert list(Command("a.B", ("x", "y"), "-Xmx1m").lines()) == ["-Xmx1m", "a.B", "x", "y"]
 

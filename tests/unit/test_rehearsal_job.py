@@ -46,3 +46,30 @@ def test_nothing_is_rehearsed_for_a_protocol_version_that_nobody_tells() -> None
     found = check_rehearsed(picture)
     assert (found.outcome, found.reason, found.message) == (
         Verdict.UNKNOWN, "RehearsalUnknown", "kafka-0:9092: no complete answer within 3 s")
+
+
+OWN = {"authorizer.class.name": "com.example.Own", "create.topic.policy.class.name": "com.example.Names"}
+
+
+@pytest.mark.parametrize(("settings", "tried"), [
+    (OWN, ["authorizer.class.name=com.example.Own", "create.topic.policy.class.name=com.example.Names"]),
+    ({"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer", "num.io.threads": "9"}, []),
+    ({"metric.reporters": "com.example.Reporter", "kafka.metrics.reporters": "com.example.Reporter"}, []),
+    ({"authorizer.class.name": "com.example.Own\nzookeeper.connect=zookeeper:2181"}, []),
+])
+def test_the_replica_is_told_the_brokers_own_classes(settings: dict[str, str], tried: list[str]) -> None:
+    """Not reporters, which would report of it; and a value is no second setting."""
+    [effect] = rehearse(before_the_job(Known({PROTOCOL_VERSION: "3.9-IV0", **settings}, NOW)))
+    assert isinstance(effect, Create)
+    conductor = effect.manifest["spec"]["template"]["spec"]["containers"][0]
+    assert conductor["command"][6:] == tried
+
+
+def test_nothing_is_rehearsed_while_a_broker_does_not_tell_its_classes() -> None:
+    picture = before_the_job(Known({PROTOCOL_VERSION: "3.9-IV0"}, NOW))
+    answers = {**picture.facts.broker_settings, max(BROKERS.values()): Unknown("no answer within 3 s")}
+    picture = with_fact(picture, "broker_settings", answers)
+    assert rehearse(picture) == ()
+    found = check_rehearsed(picture)
+    assert (found.outcome, found.subject, found.message) == (
+        Verdict.UNKNOWN, "the brokers' own classes", "no answer within 3 s")

@@ -177,12 +177,14 @@ class MigrationGates(Model):
 
 
 class AcceptedRisk(StrEnum):
-    """What is refused unless the spec accepts it: that passwords of PLAIN and of ZooKeeper's digest travel unencrypted, and
-    that the controllers' listener is less secured than the one that the brokers use among themselves.
+    """What is refused unless the spec accepts it: that passwords of PLAIN and of ZooKeeper's digest travel unencrypted,
+    that the controllers' listener is less secured than the one that the brokers use among themselves, and that an
+    authorizer which is not Kafka's own judges on KRaft.
     """
 
     PASSWORDS_IN_CLEAR = "PasswordsInClear"
     WEAKER_CONTROLLERS = "WeakerControllers"
+    FOREIGN_AUTHORIZER = "ForeignAuthorizer"
 
 
 class MigrationSpec(Model):

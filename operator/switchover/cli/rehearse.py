@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -19,12 +19,14 @@ from switchover.cluster.observe.rehearsal import handed_in
 from switchover.cluster.rehearsal import replica_job
 from switchover.cluster.rehearsal import report as reports
 from switchover.cluster.rehearsal.report import Report
+from switchover.kafka.ports import KafkaNodes
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.jobs import JobRun
 from switchover.operator.connections import REAL, Credentialed
+from switchover.outside.access import Access
 from switchover.outside.ask import Answers
 from switchover.outside.clock import WallClock
-from switchover.outside.errors import Refused
+from switchover.outside.errors import Refused, Unreachable
 
 POLL_SECONDS = 1.0
 
@@ -74,9 +76,10 @@ async def _rehearse(own_image: str, migration: KafkaMigration, release: str, wor
     tree = await found.tree.export()
     parts = handed_in(tree, found.encoder_secret).parts
     told(f"read {len(tree.nodes)} nodes, {len(tree.topics)} topics; nothing was written")
+    classes = await _classes(found.brokers, Access(migration.spec.kafka.bootstrap_servers), told)
     name = replica_job.job_name(f"{migration.metadata.name[:48]}-try")
     await workloads.create(replica_job.job(name, wanted, workload.template["spec"], container,
-                                         layout_of(container, own).script, release, own_image, len(parts)))
+                                         layout_of(container, own).script, release, own_image, len(parts), classes))
     try:
         job = await _there(workloads, name)
         for part in replica_job.config_maps(name, job.uid, parts):
@@ -87,6 +90,16 @@ async def _rehearse(own_image: str, migration: KafkaMigration, release: str, wor
             told(f"kept for {replica_job.KEPT_SECONDS // 60} minutes: kubectl logs job/{name} -c {replica_job.CONDUCTOR}")
         else:
             await workloads.delete_object("batch/v1", "Job", name)
+
+
+async def _classes(brokers: KafkaNodes, bootstrap: Access, told: Callable[[str], None]) -> Mapping[str, str]:
+    """The classes that are not Kafka's, as one of the brokers names them."""
+    try:
+        broker_id, address = min((await brokers.metadata(bootstrap.addresses[0])).brokers.items())
+        return replica_job.own_classes(await brokers.settings(address, broker_id))
+    except (Refused, Unreachable) as error:
+        told(f"the brokers' own classes are not tried: {error}")
+        return {}
 
 
 async def _there(workloads: KubernetesWorkloads, name: str) -> JobRun:

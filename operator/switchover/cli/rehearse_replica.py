@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from switchover.cluster.rehearsal import report as reports
@@ -26,7 +26,8 @@ ANSWER_SECONDS = 30.0
 """A replica has what the nodes have to spare."""
 
 
-def conduct(tree: Path, place: Place, release: str, message: Path, told: Callable[[str], None]) -> bool:
+def conduct(tree: Path, place: Place, release: str, message: Path, told: Callable[[str], None],
+            classes: Mapping[str, str] | None = None) -> bool:
     """Rehearse the tree whose parts are files, at a place that the processes' containers share.
 
     The report goes to `told`, on one line, and to the termination message, or in its place why there is none. False then.
@@ -35,7 +36,7 @@ def conduct(tree: Path, place: Place, release: str, message: Path, told: Callabl
     processes = SharedDirectory(Path(place.directory))
     try:
         parts = [part.read_text() for part in sorted(tree.iterdir()) if part.is_file()]
-        found = asyncio.run(rehearsed(unpacked(parts), place, processes, release, told))
+        found = asyncio.run(rehearsed(unpacked(parts), place, processes, release, told, classes))
     except (NoReplica, Refused, Unreachable, ValueError, OSError) as error:
         message.write_text(str(error)[:LARGEST])
         told(f"it did not come to its end: {error}")
@@ -48,21 +49,24 @@ def conduct(tree: Path, place: Place, release: str, message: Path, told: Callabl
     return True
 
 
-async def rehearsed(tree: Tree, place: Place, processes: SharedDirectory, release: str,
-                    told: Callable[[str], None]) -> Report:
+async def rehearsed(tree: Tree, place: Place, processes: SharedDirectory, release: str, told: Callable[[str], None],
+                    classes: Mapping[str, str] | None = None) -> Report:
     """A whole rehearsal. Raises what `Rehearsal.run` raises."""
     zookeeper = KazooTree(Access(f"{place.host}:{place.zookeeper}"), seconds=ANSWER_SECONDS)
     try:
-        return await Rehearsal(tree, release, Parts(
+        return await Rehearsal(tree, release, classes or {}, Parts(
             place, processes, zookeeper, lambda: KafkaWire({}, seconds=ANSWER_SECONDS), register), told).run()
     finally:
         await zookeeper.close()
 
 
 def main() -> int:
-    """Arguments: the directory with the tree's parts, the one that is shared, and the release. 0 where there is a report."""
-    tree, replica, release = sys.argv[1:]
-    return 0 if conduct(Path(tree), Place(replica), release, MESSAGE, lambda line: print(printable(line), flush=True)) else 1
+    """Arguments: the directory with the tree's parts, the one that is shared, the release, and the brokers' own classes as
+    KEY=CLASS. 0 where there is a report."""
+    tree, replica, release, *own = sys.argv[1:]
+    classes = {key: value for key, _, value in (each.partition("=") for each in own)}
+    done = conduct(Path(tree), Place(replica), release, MESSAGE, lambda line: print(printable(line), flush=True), classes)
+    return 0 if done else 1
 
 
 if __name__ == "__main__":

@@ -33,13 +33,15 @@ class BrokerExamination:
 
     `static_settings` are the values from its file and command line, without defaults and dynamic values. Of what it keeps
     to itself only the names are told, in `hidden`: secrets, and every key that Kafka's own configuration does not define,
-    such as `super.users`. `own_dynamic` are the settings that were set at run time for this broker alone.
+    such as `super.users`. `classes` are the settings in force that name classes, several separated by commas; `own_dynamic`
+    those that were set at run time for this broker alone.
     """
 
     static_settings: Mapping[str, str]
     log_directories: tuple[LogDirectory, ...]
     operations: frozenset[str]
     hidden: frozenset[str] = frozenset()
+    classes: Mapping[str, str] = field(default_factory=dict)
     own_dynamic: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -79,6 +79,21 @@ FEATURES: Mapping[str, tuple[int, int]] = {"kraft.version": (0, 1), "metadata.ve
 """The features that a broker of 3.9 knows, with the levels that it supports (`BrokerFeatures`)."""
 
 
+LISTS_OF_CLASSES = ("group.consumer.assignors", "kafka.metrics.reporters", "metric.reporters")
+"""Settings of brokers whose type is LIST, and whose items are classes."""
+
+
+def names_classes(setting: str) -> bool:
+    """Whether a setting of brokers names classes, as far as its name tells: Kafka's type of some is STRING or LIST."""
+    return setting.endswith((".class", ".class.name")) or setting in LISTS_OF_CLASSES
+
+
+def foreign(classes: str) -> tuple[str, ...]:
+    """Those of these classes, separated by commas, that are not Kafka's own."""
+    named = (each.strip(_BLANKS) for each in classes.split(","))
+    return tuple(each for each in named if each and not each.startswith(("org.apache.kafka.", "kafka.")))
+
+
 def why_not(definition: Definition, text: str) -> str:
     """Why Kafka does not take this value, "" where it does: words that do not repeat it."""
     value = text.strip(_BLANKS)

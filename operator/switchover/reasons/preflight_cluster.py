@@ -94,6 +94,17 @@ ENCODER_SECRET_MISSING = Reason(
     do="Put it into the Secret of `spec.zookeeper.credentialsRef` ([its keys](../api.md)), under that name. **Do "
        "not delete the node**: it is as it should be.")
 
+FOREIGN_AUTHORIZER = Reason(
+    SUBJECT, "ForeignAuthorizer", Urgency.STANDS,
+    meaning="The brokers' authorizer is not Kafka's own. It is carried as it is to the controllers and to brokers on KRaft, "
+            "where `zookeeper.connect` is gone. One that extends AclAuthorizer, or asks ZooKeeper itself, ends each broker "
+            "and controller that starts with it, and Finalize restarts controllers when there is no way back.",
+    look="The class in the message; its documentation, for KRaft.",
+    do="Try it on a KRaft cluster of Kafka 3.9 with the version that the brokers have: create an ACL, be refused by it. "
+       "Then accept it: `spec.acceptedRisks: [ForeignAuthorizer]`. Where it does not run on KRaft, give the brokers one "
+       "that does before the migration.\n\n"
+       "Seen in [a run](../facts/kraft.md#classes-that-are-not-kafkas).")
+
 GENERATED_BROKER_ID = Reason(
     SUBJECT, "GeneratedBrokerId", Urgency.STANDS,
     meaning="Kafka generated broker ids. A migration refuses that.",

@@ -8,6 +8,7 @@ import java.util.TreeMap;
 import kafka.server.BrokerFeatures;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.server.config.AbstractKafkaConfig;
 import org.apache.kafka.server.config.QuotaConfigs;
 import org.apache.kafka.storage.internals.log.LogConfig;
 
@@ -15,7 +16,7 @@ import org.apache.kafka.storage.internals.log.LogConfig;
  * Kafka's own definitions of what stands in ZooKeeper, and its word on values. Run as a source file:
  * `java -cp "LIBS/*" KafkaConfigOracle.java`.
  *
- * Prints a line "topic|client|ip KEY TYPE VALIDATOR" for each definition and "feature NAME LOW HIGH" for each feature of a
+ * Prints a line "topic|client|ip|broker KEY TYPE VALIDATOR" for each definition and "feature NAME LOW HIGH" for each feature of a
  * broker. Then reads a line "KEY VALUE" for each setting of a topic, the value in hexadecimal, and answers with "taken" or
  * "refused" as a broker does that reads it when it starts.
  */
@@ -25,6 +26,7 @@ public class KafkaConfigOracle {
         print(out, "topic", LogConfig.configDefCopy());
         print(out, "client", QuotaConfigs.userAndClientQuotaConfigs());
         print(out, "ip", QuotaConfigs.ipConfigs());
+        print(out, "broker", AbstractKafkaConfig.CONFIG_DEF);
         new TreeMap<>(BrokerFeatures.createDefault(false).supportedFeatures().features()).forEach(
             (name, range) -> out.println("feature " + name + " " + range.min() + " " + range.max()));
         var in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));

@@ -53,6 +53,8 @@ def _found(picture: Picture) -> Report | Verdict:
             return unknown(REHEARSAL_UNKNOWN, tree.why, subject="ZooKeeper's metadata")
         if not isinstance(of := replica_job.release(picture), Known):
             return unknown(REHEARSAL_UNKNOWN, of.why, subject="the brokers' protocol version")
+        if not isinstance(classes := replica_job.classes_to_try(picture), Known):
+            return unknown(REHEARSAL_UNKNOWN, classes.why, subject="the brokers' own classes")
         return wait(REHEARSAL_RUNNING, "the replica's Job is not there yet", subject=_job(picture),
                     unblocks="nothing to do: it is created")
     if not job.value.message and not job.value.ended:

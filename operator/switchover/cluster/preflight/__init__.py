@@ -7,6 +7,7 @@ which do not, each with its cure. docs/preflight.md lists them.
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight import (
     brokers,
+    classes,
     clocks,
     cluster,
     configuration,
@@ -29,6 +30,7 @@ from switchover.engine.gate import Gate
 
 GATES: tuple[Gate[Picture], ...] = (
     *configuration.CHECKS,
+    *classes.CHECKS,
     *security.CHECKS,
     *rights.CHECKS,
     *objects.CHECKS,

@@ -7,7 +7,7 @@ import asyncio
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import uuid4
@@ -90,11 +90,14 @@ class Parts:
 
 
 class Rehearsal:
-    """One rehearsal of `tree`. `release` is the brokers' protocol version, `told` gets what is being done."""
+    """One rehearsal of `tree`. `release` is the brokers' protocol version, `classes` those of their settings that name
+    classes which are not Kafka's, `told` gets what is being done."""
 
-    def __init__(self, tree: Tree, release: str, parts: Parts, told: Callable[[str], None]) -> None:
+    def __init__(self, tree: Tree, release: str, classes: Mapping[str, str], parts: Parts,
+                 told: Callable[[str], None]) -> None:
         self._tree = tree
         self._release = release
+        self._classes = classes
         self._parts = parts
         self._told = told
         self._ids = Ids.beside({*tree.registered, *tree.assigned})
@@ -244,7 +247,43 @@ class Rehearsal:
         course = replace(course, back=await self._back(attempt))
         self._told("ending the migration")
         with self._timed("finalize"):
-            return await self._finalize(attempt, tree, course)
+            course = await self._finalize(attempt, tree, course)
+        if self._classes and course.finalized and course.canary is not None and course.canary.topics is not None:
+            self._told(f"starting with the brokers' own {', '.join(self._classes)}")
+            with self._timed("classes"):
+                course = replace(course, ended_by=await self._ended_by(attempt))
+        return course
+
+    async def _ended_by(self, attempt: Attempt) -> Mapping[str, Process]:
+        """The settings with which a controller or a broker does not start: tried together, and then each alone."""
+        if await self._fails(attempt, self._classes) is None:
+            return {}
+        alone = {key: await self._fails(attempt, {key: value}) for key, value in self._classes.items()}
+        return {key: process for key, process in alone.items() if process is not None}
+
+    async def _fails(self, attempt: Attempt, classes: Mapping[str, str]) -> Process | None:
+        """How the controller or else the broker fared that did not come up with these settings; None where both did."""
+        try:
+            for name, address, properties in (("controller", self._controller, attempt.finalized(classes)),
+                                              ("broker", self._broker, attempt.canary(classes))):
+                await self._stop(name)
+                file = self._file(attempt, f"{name}-own")
+                self._parts.processes.start(name, Command("kafka.Kafka", (file,), HEAP[name], {file: properties}))
+                if not await self._answers(name, address):
+                    return await self._process(name)
+        finally:
+            await self._stop("broker")
+        return None
+
+    async def _answers(self, name: str, node: Address) -> bool:
+        """Whether it does before it ends, or takes too long."""
+        until = time.monotonic() + self._slowness * CANARY_SECONDS
+        while time.monotonic() < until and self._parts.processes.exit_code(name) is None:
+            with suppress(Unreachable):
+                await self._nodes.api_versions(node)
+                return True
+            await asyncio.sleep(POLL_SECONDS)
+        return False
 
     async def _differences(self, tree: Tree) -> tuple[Difference, ...]:
         return difference(tree.metadata(), (await self._image()).metadata)

@@ -60,3 +60,5 @@ class Course:
     """Why /controller and /migration could not be deleted as a rollback does it; "" when they were."""
     finalized: bool | None = None
     after_finalize: tuple[Difference, ...] | None = None
+    ended_by: Mapping[str, Process] = field(default_factory=dict)
+    """Settings of the brokers' own that name classes, with which a node on KRaft did not come up -> how it fared."""

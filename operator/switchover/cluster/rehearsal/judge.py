@@ -224,6 +224,14 @@ def find_finalize_trouble(seen: Seen) -> Iterator[Finding]:
                       cure="correct it in ZooKeeper by Kafka's tools, and rehearse again")
 
 
+def find_ending_classes(seen: Seen) -> Iterator[Finding]:
+    """The brokers' own classes: their own settings are hidden by Kafka, so what they did without those proves little."""
+    for setting, process in sorted(seen.course.ended_by.items()):
+        yield Finding(Stage.CLASSES, "ClassDidNotStart", WARNING, "a node on KRaft did not come up with the brokers' own"
+                      f" {setting} ({_why(process)}), without the class's own settings and without the pods' volumes", "",
+                      "see that it supports KRaft, and try it on a KRaft cluster of Kafka 3.9 before the migration begins")
+
+
 def _why(process: Process) -> str:
     return str(process.cause or "it told no error")
 
@@ -242,4 +250,4 @@ def _copied(seen: Seen) -> Tree:
 
 CHECKS: tuple[Callable[[Seen], Iterator[Finding]], ...] = (
     find_hidden_nodes, find_missing_brokers, find_ends, find_lost_metadata, find_changed_nodes, find_ends_of_brokers,
-    find_rollback_trouble, find_finalize_trouble)
+    find_rollback_trouble, find_finalize_trouble, find_ending_classes)

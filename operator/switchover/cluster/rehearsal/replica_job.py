@@ -7,11 +7,12 @@ after its end Kubernetes deletes it with all that belongs to it, whatever become
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from switchover.api.kafka_migration import RehearsalSpec, RehearsalStatus
+from switchover.api.kafka_migration import KafkaMigrationStep, RehearsalSpec, RehearsalStatus
 from switchover.api.meta import API_VERSION
 from switchover.cluster import names
 from switchover.cluster.compute import as_counted
@@ -25,6 +26,7 @@ from switchover.cluster.rehearsal.scripts import RUN
 from switchover.engine.effects import Create, Delete, Effect, Patch
 from switchover.kubernetes import json_patch
 from switchover.kubernetes.jobs import JobRun
+from switchover.metadata.kafka_config import foreign, names_classes
 from switchover.outside.observed import Known, Observed
 
 REPLICA, TREE = "/rehearsal", "/tree"
@@ -37,6 +39,9 @@ RELEASE = "switchover.dev/release"
 """Another: the release that the replica is formatted for."""
 MADE_OF = "switchover.dev/made-of"
 """Another: a digest of all that the Job is made of but the tree."""
+REPORTERS = ("kafka.metrics.reporters", "metric.reporters")
+"""They would report of a cluster that is none."""
+_CLASSES = re.compile(r"[\w.$, ]+")
 DEADLINE_SECONDS, KEPT_SECONDS = 1800, 3600
 USER = 10001
 """Of the operator's image."""
@@ -68,6 +73,24 @@ def stands(picture: Picture, found: Report, digest: str) -> bool:
     begun_here = (isinstance(job, Known) and job.value is not None
                   and job.value.created + 1 >= picture.position.entered)       # the API server tells whole seconds
     return found.digest == digest or (found.passed and begun_here)
+
+
+def classes_to_try(picture: Picture) -> Observed[Mapping[str, str]]:
+    """The brokers' own classes, by setting; none right before the copy: they were tried in Rehearse."""
+    if picture.position.step != KafkaMigrationStep.REHEARSE:
+        return Known({}, picture.now)
+    found: dict[str, str] = {}
+    for settings in picture.facts.broker_settings.values():
+        if not isinstance(settings, Known):
+            return settings
+        found |= own_classes(settings.value)
+    return Known(found, picture.now)
+
+
+def own_classes(settings: Mapping[str, str]) -> Mapping[str, str]:
+    """Of a broker's settings those that name classes which are not Kafka's."""
+    return {key: value for key, value in sorted(settings.items())
+            if names_classes(key) and key not in REPORTERS and foreign(value) and _CLASSES.fullmatch(value)}
 
 
 def _kept(picture: Picture, holds: Callable[[Report, str], bool]) -> tuple[Effect, ...]:
@@ -138,9 +161,9 @@ def job_name(migration: str) -> str:
 
 
 def _manifest(picture: Picture, parts: int) -> Mapping[str, Any] | None:
-    own, state, of = picture.spec.brokers[0], picture.facts.kubernetes, release(picture)
+    own, state, of, classes = picture.spec.brokers[0], picture.facts.kubernetes, release(picture), classes_to_try(picture)
     workload = state.value.brokers.get(own.name) if isinstance(state, Known) else None
-    if workload is None or not picture.operator_image or not isinstance(of, Known):
+    if workload is None or not picture.operator_image or not isinstance(of, Known) or not isinstance(classes, Known):
         return None
     try:
         container = upgraded(container_of(workload.template, own), picture.new_image)
@@ -148,7 +171,7 @@ def _manifest(picture: Picture, parts: int) -> Mapping[str, Any] | None:
         return None                                    # told by the gates of the template
     owner = {"apiVersion": API_VERSION, "kind": "KafkaMigration", "name": picture.name, "uid": picture.uid}
     found = job(job_name(picture.name), picture.spec.rehearsal, workload.template["spec"], container,
-                layout_of(container, own).script, of.value, picture.operator_image, parts)
+                layout_of(container, own).script, of.value, picture.operator_image, parts, classes.value)
     labels, metadata = names.labels(picture.name), found["metadata"]
     return {**found, "metadata": {**metadata, "labels": labels, "ownerReferences": [owner],
                                   "annotations": {**metadata["annotations"], MADE_OF: _digest(found)}}}
@@ -171,8 +194,9 @@ def release(picture: Picture) -> Observed[str]:
 
 
 def job(name: str, wanted: RehearsalSpec, pod: Mapping[str, Any], kafka: Mapping[str, Any], script: str, release: str,
-        image: str, parts: int) -> dict[str, Any]:
-    """The Job. `pod` and `kafka` are the brokers' pod and its container that runs Kafka, `image` is the operator's."""
+        image: str, parts: int, classes: Mapping[str, str]) -> dict[str, Any]:
+    """The Job. `pod` and `kafka` are the brokers' pod and its container that runs Kafka, `image` is the operator's,
+    `classes` are the brokers' own."""
     own = {"app.kubernetes.io/managed-by": names.MANAGER}
     return {
         "apiVersion": "batch/v1", "kind": "Job",
@@ -184,7 +208,7 @@ def job(name: str, wanted: RehearsalSpec, pod: Mapping[str, Any], kafka: Mapping
                 "terminationGracePeriodSeconds": 5,
                 **{key: pod[key] for key in ("securityContext", "imagePullSecrets", "nodeSelector", "tolerations")
                    if key in pod},
-                "containers": [_conductor(wanted, release, image, kafka),
+                "containers": [_conductor(wanted, release, image, kafka, classes),
                                *(_process(wanted, process, kafka, script) for process in PROCESSES)],
                 "volumes": [
                     {"name": "replica", "emptyDir": {"medium": "Memory"}},
@@ -214,10 +238,12 @@ def _part_name(name: str, index: int) -> str:
 _MOUNTS = ({"name": "replica", "mountPath": REPLICA}, {"name": "tmp", "mountPath": "/tmp"})
 
 
-def _conductor(wanted: RehearsalSpec, release: str, image: str, kafka: Mapping[str, Any]) -> dict[str, Any]:
+def _conductor(wanted: RehearsalSpec, release: str, image: str, kafka: Mapping[str, Any],
+               classes: Mapping[str, str]) -> dict[str, Any]:
     return {
         "name": CONDUCTOR, "image": image,
-        "command": ["python3", "-m", "switchover.cli.rehearse_replica", TREE, REPLICA, release],
+        "command": ["python3", "-m", "switchover.cli.rehearse_replica", TREE, REPLICA, release,
+                    *(f"{key}={value}" for key, value in classes.items())],
         "imagePullPolicy": kafka.get("imagePullPolicy", "IfNotPresent"),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": {"runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "allowPrivilegeEscalation": False,

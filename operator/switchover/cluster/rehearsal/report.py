@@ -29,6 +29,7 @@ class Stage(StrEnum):
     CANARY = "Canary"
     ROLLBACK = "Rollback"
     FINALIZE = "Finalize"
+    CLASSES = "Classes"
 
 
 @dataclass(frozen=True, slots=True)

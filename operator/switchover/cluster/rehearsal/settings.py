@@ -81,12 +81,12 @@ class Attempt:
             "inter.broker.listener.name": LISTENER,
         })
 
-    def finalized(self) -> str:
-        """Of the same controller once the migration is finalized."""
-        return _text(self._controller())
+    def finalized(self, classes: Mapping[str, str] | None = None) -> str:
+        """Of the same controller once the migration is finalized, with these settings of the brokers' own."""
+        return _text({**self._controller(), **(classes or {})})
 
-    def canary(self) -> str:
-        """Of a KRaft broker, of as little memory as one needs."""
+    def canary(self, classes: Mapping[str, str] | None = None) -> str:
+        """Of a KRaft broker, of as little memory as one needs, with these settings of the brokers' own."""
         return _text({
             **self._common(),
             "process.roles": "broker",
@@ -94,6 +94,7 @@ class Attempt:
             "listeners": f"{LISTENER}://{self.place.host}:{self.place.broker}",
             "log.dirs": self.canary_dir,
             "log.cleaner.dedupe.buffer.size": 8 * 1024 * 1024,
+            **(classes or {}),
         })
 
     @property

@@ -9,9 +9,11 @@ from kio.schema.metadata.v9 import MetadataRequest, MetadataResponse
 from switchover.kafka.client.configs import broker_settings
 from switchover.kafka.client.connection import Connection, succeeded
 from switchover.kafka.node import MARKER, BrokerExamination, LogDirectory
+from switchover.metadata.kafka_config import names_classes
 from switchover.outside.addresses import Address
 
 DYNAMIC, STATIC = 2, 4                 # DescribeConfigsResponse.ConfigSource: DYNAMIC_BROKER_CONFIG, STATIC_BROKER_CONFIG
+CLASS = 8                              # DescribeConfigsResponse.ConfigType.CLASS
 OPERATIONS = {3: "READ", 4: "WRITE", 5: "CREATE", 6: "DELETE", 7: "ALTER", 8: "DESCRIBE", 9: "CLUSTER_ACTION",
               10: "DESCRIBE_CONFIGS", 11: "ALTER_CONFIGS", 12: "IDEMPOTENT_WRITE"}
 """AclOperation by its number, which is its bit in Metadata's answer."""
@@ -28,6 +30,8 @@ async def examine_broker(node: Address, connection: Connection, broker_id: int) 
         log_directories=await _directories(node, connection),
         operations=operations,
         hidden=frozenset(setting.name for setting in configs if setting.is_sensitive and _is_static(setting)),
+        classes={setting.name: in_force[setting.name] for setting in configs if setting.name in in_force and (
+            setting.config_type == CLASS or names_classes(setting.name))},
         own_dynamic={setting.name: in_force[setting.name] for setting in configs
                      if setting.name in in_force and setting.config_source == DYNAMIC})
 
