@@ -141,7 +141,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
                     lambda: moment("ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, (), PRE)),
     **dict.fromkeys(("TemplateIsOurs", "ReplicasUnchanged", "NodesSchedulable", "VolumesKept", "RestartIsSafe", "AllInSync",
                      "FollowersTakenBack", "LeaderCanGo", "BrokersSeeEachOther", "MovedBroker",
-                     "ObserversCaughtUp", "GroupsHealthy", "NoPhantomCopy",
+                     "AddressesKnown", "ObserversCaughtUp", "GroupsHealthy", "NoPhantomCopy",
                      "ModesOnRecord", "DisksAllowRollback", "TopicIdsOnDisk", "ListenerCredentials", "WithinWindow"), to_b),
     "StartedByItsEdits": lambda: started(to_b()),
     "Rehearsed": lambda: moment("Rehearse"),

@@ -309,7 +309,7 @@ class Cluster:
     def _pods(self, nodes: Mapping[str, Node]) -> dict[str, Pod]:
         return {name: Pod(name, node.uid, f"node-{name[-1]}", True, False, node.revision, node.started_at, False, "",
                           None if node.mode == Mode.ZOOKEEPER else HEALTHY_DISKS, (f"data-{name}/1",), unreached={},
-                          budgets=("kafka" if name in BROKERS else "kafka-controller",))
+                          budgets=("kafka" if name in BROKERS else "kafka-controller",), remembers=1)
                 for name, node in nodes.items()}
 
     def _revision(self) -> str:

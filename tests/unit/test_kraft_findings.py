@@ -333,6 +333,8 @@ FINDINGS = [
     Finding("RestartIsSafe", "a topic whose minimum is not known", lambda p: with_fact(p, "min_insync", Known({}, NOW)), U,
             "NotObserved"),
     Finding("RestartIsSafe", "one of the other brokers silent", silent("views", 1), U, "NoWitness"),
+    Finding("AddressesKnown", "a broker that another one may call at its former address", lambda p: pod(
+        "kafka-1", remembers=30)(pod("kafka-2", started_at=NOW - 20)(p)), W, "AddressRemembered", "kafka-2"),
     Finding("FollowersTakenBack", "a replica that has all its leader has, out of sync", caught_up, W, "LeaderStuck",
             "kafka-1"),
     Finding("FollowersTakenBack", "the same, one of the brokers silent", lambda p: silent("views", 2)(caught_up(p)), U,

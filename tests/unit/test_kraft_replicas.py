@@ -6,8 +6,8 @@ from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Verdict as Outcome
 from switchover.kafka.node import Partition
 from unit.kraft_gates import GATES, outcome, to_b
-from unit.kraft_spoilers import partition, silent
-from unit.pictures import PRE, moment, spoil_each
+from unit.kraft_spoilers import partition, pod, silent
+from unit.pictures import NOW, PRE, moment, spoil_each
 
 
 def test_a_restarted_broker_is_no_witness_for_itself():
@@ -37,3 +37,18 @@ def test_a_partition_on_other_brokers_does_not_hold_a_restart_back():
     elsewhere = Partition("orders", 0, 1, (1, 2), (1,))
     shrunk = spoil_each(to_b(), "views", lambda view: replace(view, partitions=(elsewhere,)))
     assert outcome("RestartIsSafe", shrunk) is Outcome.PASS
+
+
+def test_the_next_broker_waits_until_those_that_stay_have_forgotten_former_addresses():
+    """kafka-0 is in the batch. What brokers remember is from before the other one's start."""
+    def waits(name: str, started: float = NOW - 20, **changes: object) -> bool:
+        picture = pod(name, **changes)(pod("kafka-2", started_at=started)(to_b()))
+        return outcome("AddressesKnown", picture) is Outcome.WAIT
+
+    assert not waits("kafka-1", remembers=1)
+    assert waits("kafka-1", remembers=30)
+    assert not waits("kafka-1", remembers=30, started=NOW - 30)
+    assert not waits("kafka-1", remembers=30, started_at=NOW - 10), "it asked for the new one"
+    assert not waits("kafka-0", remembers=30), "it goes itself"
+    picture = pod("kafka-2", started_at=NOW - 20, host_ports=frozenset())(pod("kafka-1", remembers=30)(to_b()))
+    assert outcome("AddressesKnown", picture) is Outcome.PASS, "on its node's network an address stays"

@@ -131,6 +131,18 @@ def test_a_pod_has_started_when_its_last_container_has() -> None:
     assert read_pod(pod(), frozenset(), {}).started_at is None
 
 
+@pytest.mark.parametrize(("environment", "seconds"), [
+    ([], 30),
+    ([{"name": "JAVA_TOOL_OPTIONS", "value": "-Dmine=1 -Dsun.net.inetaddr.ttl=1"}], 1),
+    ([{"name": "KAFKA_OPTS", "value": "-Dsun.net.inetaddr.ttl=60"}, {"name": "PASSWORD", "valueFrom": {}}], 60),
+    ([{"name": "KAFKA_OPTS", "value": "-Dsun.net.inetaddr.ttl=-1"}], 30),
+])
+def test_how_long_its_jvm_remembers_an_address(environment: list[dict[str, Any]], seconds: int) -> None:
+    found = pod()
+    found["spec"] = {"containers": [{"name": "kafka", "env": environment}]}
+    assert read_pod(found, frozenset(), {}).remembers == seconds
+
+
 def test_volumes_are_told_by_claim_and_uid() -> None:
     found = pod()
     found["spec"]["volumes"] = [

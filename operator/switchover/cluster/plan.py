@@ -43,7 +43,8 @@ Goal = Callable[[Picture], tuple[Effect, ...]]
 Replace = Callable[[Picture, str, Sight], Effect]
 
 Gates = tuple[Gate[Picture], ...]
-BEFORE_A_BROKER: Gates = (workloads.TEMPLATE_IS_OURS, workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE)
+BEFORE_A_RESTART: Gates = (workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE, replicas.ADDRESSES_KNOWN)
+BEFORE_A_BROKER: Gates = (workloads.TEMPLATE_IS_OURS, *BEFORE_A_RESTART)
 BEFORE_A_BROKER_GOES_BACK: Gates = (
     to_zookeeper.TEMPLATE_IS_ORIGINAL, workloads.NODES_SCHEDULABLE, to_zookeeper.ZOOKEEPER_RULES, disks.DISKS_ALLOW_ROLLBACK)
 BEFORE_A_BROKER_MOVES: Gates = (WITHIN_WINDOW, *BEFORE_A_BROKER, registration.MODES_ON_RECORD)
@@ -143,8 +144,7 @@ CONTROLLERS_TO_KRAFT = controllers(
 
 TO_OWN_KRAFT = brokers(
     NodeMode.OWN_KRAFT, nodes.brokers_to_own_kraft,
-    (WITHIN_WINDOW, workloads.USERS_TEMPLATE_CAN_BE, workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE,
-     lag.GROUPS_HEALTHY),
+    (WITHIN_WINDOW, workloads.USERS_TEMPLATE_CAN_BE, *BEFORE_A_RESTART, lag.GROUPS_HEALTHY),
     (*AFTER_A_BROKER, registration.NOBODY_FENCED, lag.GROUPS_HEALTHY), assign=rollback.no_files)
 
 STARTED_ANEW = controllers(
@@ -162,7 +162,7 @@ def started_without_zookeeper(mode: NodeMode) -> Rollout[Picture]:
     return Rollout(
         mode=mode, left=lambda picture: nodes.to_start_without_zookeeper(picture, mode), sight=nodes.sight,
         assign=rollback.no_files, replace=nodes.replace_pod, sizes=nodes.sizes, restart=True,
-        before=(WITHIN_WINDOW, ending.ZOOKEEPER_STOPPED, workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE),
+        before=(WITHIN_WINDOW, ending.ZOOKEEPER_STOPPED, *BEFORE_A_RESTART),
         after=(door.STARTED_BY_ITS_EDITS, registration.STARTED_BROKER, registration.OBSERVERS_CAUGHT_UP,
                replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER, registration.NOBODY_FENCED, ending.ZOOKEEPER_STOPPED))
 
@@ -179,7 +179,7 @@ STOPPED = controllers(NodeMode.STOPPED, rollback.to_stop, sizes=rollback.stop_si
                       before=(to_zookeeper.PARTITION_VERSIONS,), after=(to_zookeeper.CONTROLLERS_STOPPED,))
 BACK_TO_ZOOKEEPER = brokers(
     NodeMode.ZOOKEEPER, rollback.to_zookeeper, sizes=nodes.one_by_one, assign=rollback.no_files,
-    before=(*BEFORE_A_BROKER_GOES_BACK, channels.FOLLOWERS_TAKEN_BACK, replicas.RESTART_IS_SAFE),
+    before=(*BEFORE_A_BROKER_GOES_BACK, channels.FOLLOWERS_TAKEN_BACK, replicas.RESTART_IS_SAFE, replicas.ADDRESSES_KNOWN),
     after=(*AFTER_A_PLAIN_BROKER, channels.FOLLOWERS_TAKEN_BACK), needs=ON_ZOOKEEPER)
 LEADER_BACK = Rescue((channels.FOLLOWERS_TAKEN_BACK,), brokers(
     NodeMode.ZOOKEEPER, nodes.leader_that_is_stuck, sizes=nodes.one_by_one, assign=rollback.no_files, restart=True,

@@ -57,6 +57,8 @@ class Reached(NamedTuple):
 
 
 RUNS = Reached(Stage.RUNNING, "", None)
+NAMES_REMEMBERED = 30
+"""Seconds for which Java keeps a name's address unless it is asked otherwise (docs/decisions/0002-addresses.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,8 @@ class Pod:
     `host_ports` are reserved for it. None: all ports of its addresses are its own. `unreached` are the brokers' addresses
     that gave a controller's pod no answer when it started, and whether each took the connection; None where it has not
     reported. `with_token` are its containers that have a token of its ServiceAccount. `budgets` are the PodDisruptionBudgets
-    that select it by its own labels, of which some are not its template's.
+    that select it by its own labels, of which some are not its template's. `remembers` are the seconds for which its JVM
+    keeps the address of a name, as far as a variable says: Java's default of 30 otherwise.
     """
 
     name: str
@@ -90,6 +93,7 @@ class Pod:
     unreached: Mapping[str, bool] | None = None
     with_token: frozenset[str] = frozenset()
     budgets: tuple[str, ...] = ()
+    remembers: int = NAMES_REMEMBERED
 
 
 @dataclass(frozen=True, slots=True)

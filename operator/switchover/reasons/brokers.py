@@ -185,6 +185,15 @@ OUT_OF_SYNC = Reason(
     do="Let the replicas catch up. If one never does, look at its broker's disk and log. A replica that has caught up "
        "and is not taken back is named by [LeaderStuck].")
 
+ADDRESS_REMEMBERED = Reason(
+    SUBJECT, "AddressRemembered", Urgency.NONE,
+    meaning="A broker has a new address since its restart, and Java may keep the former one for 30 seconds in brokers that "
+            "started before it. Restarted now, the next broker might leave its partitions to this one, and the followers "
+            "could not fetch from it: no record of `acks=all` would be acknowledged until they ask for the name again.",
+    look="`kubectl get pods`: its age. Brokers whose template is Switchover's keep names for one second; those on your own "
+         "template keep them for 30, or for what `-Dsun.net.inetaddr.ttl` says in a variable of the container.",
+    do="Nothing.")
+
 REACH_UNKNOWN = Reason(
     SUBJECT, "ReachUnknown", Urgency.LOOK,
     meaning="A controller's pod has not reported which brokers it reaches. Its init container `switchover-reach` "

@@ -9,6 +9,7 @@ from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.kafka.node import BrokerView, Partition
 from switchover.outside.observed import Known
 from switchover.reasons.brokers import (
+    ADDRESS_REMEMBERED,
     BROKER_DEAF,
     BROKER_FENCED,
     NO_WITNESS,
@@ -71,6 +72,22 @@ def restart_is_safe(picture: Picture, caught: frozenset[CaughtUp]) -> Verdict:
     return passed("every partition keeps its minimum without the batch")
 
 
+def check_addresses_known(picture: Picture) -> Verdict:
+    """Brokers outside the batch call each other where they are: who takes over a leader's partitions is found by followers.
+
+    By the time alone: followers first call a broker when it leads something (docs/decisions/0002-addresses.md).
+    """
+    found = (picture.pod_of(name) for name in sorted(picture.brokers) if name not in picture.batch)
+    started = [(pod, pod.started_at) for pod in found if pod is not None and pod.started_at is not None]
+    for pod, at in started:
+        keep = max((other.remembers for other, before in started if before < at), default=0)
+        if pod.host_ports is None and (up := picture.now - at) < keep:
+            return wait(ADDRESS_REMEMBERED, f"brokers that started before {pod.name} may call it at its former address for"
+                        f" {keep} s", subject=pod.name, observed=f"{up:.0f} s", threshold=f"{keep} s",
+                        unblocks="nothing to do: it is over by then")
+    return passed("brokers know each other's addresses")
+
+
 def _out_of_sync(partitions: Iterable[Partition]) -> list[Partition]:
     return [p for p in partitions if set(p.isr) != set(p.replicas) or p.leader < 0]
 
@@ -122,5 +139,6 @@ def check_brokers_see_each_other(picture: Picture) -> Verdict:
 
 
 RESTART_IS_SAFE: Gate[Picture] = Gate("RestartIsSafe", check_restart_is_safe)
+ADDRESSES_KNOWN: Gate[Picture] = Gate("AddressesKnown", check_addresses_known)
 ALL_IN_SYNC: Gate[Picture] = Gate("AllInSync", check_all_in_sync, samples=samples)
 BROKERS_SEE_EACH_OTHER: Gate[Picture] = Gate("BrokersSeeEachOther", check_brokers_see_each_other, samples=samples)

@@ -9,12 +9,13 @@ from switchover.kubernetes import reports
 from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.kubernetes.members import COST, MemberPod
 from switchover.kubernetes.names import TOKEN
-from switchover.kubernetes.workloads import Pod, Reached, Stage
+from switchover.kubernetes.workloads import NAMES_REMEMBERED, Pod, Reached, Stage
 from switchover.outside.addresses import canonical
 
 _STARTING = frozenset({"ContainerCreating", "PodInitializing"})
 _LAST_WORDS = 600
 """Characters of a termination message that are told, its last ones: it may be the end of a whole log."""
+_NAME_CACHE = re.compile(r"-Dsun\.net\.inetaddr\.ttl=(\d{1,5})\b")
 _CREDENTIAL = re.compile(r"((?:password|secret|salt|stored_key|server_key)\s*[=:]\s*)[^\s,;]+", re.IGNORECASE)
 
 
@@ -54,6 +55,7 @@ def read_pod(pod: Mapping[str, Any], cordoned: frozenset[str] | None, claims: Ma
             container["name"] for kind in ("initContainers", "containers") for container in pod["spec"].get(kind) or ()
             if any(mount["mountPath"] == TOKEN for mount in container.get("volumeMounts") or ())),
         budgets=budgets,
+        remembers=_remembers(pod["spec"]),
     )
 
 
@@ -93,6 +95,13 @@ def _host_ports(spec: Mapping[str, Any]) -> frozenset[int] | None:
         return None
     ports = (port for container in spec["containers"] for port in container.get("ports") or ())
     return frozenset(port["hostPort"] for port in ports if "hostPort" in port and port.get("protocol", "TCP") == "TCP")
+
+
+def _remembers(spec: Mapping[str, Any]) -> int:
+    """Seconds for which a JVM keeps addresses, by the options in its variables: the longest that is named."""
+    named = [int(seconds) for container in spec.get("containers") or () for variable in container.get("env") or ()
+             for seconds in _NAME_CACHE.findall(variable.get("value") or "")]
+    return max(named, default=NAMES_REMEMBERED)
 
 
 def _volumes(spec: Mapping[str, Any], claims: Mapping[str, str]) -> tuple[str, ...]:
