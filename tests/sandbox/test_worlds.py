@@ -68,6 +68,7 @@ class Turn:
     turned: float = 0.0
     shown: dict[str, str] = field(default_factory=dict)
     wanted: dict[str, str] = field(default_factory=dict)
+    heaps: set[str] = field(default_factory=set)
     ours: str = ""
 
     def __call__(self, resource: Resource, _: str) -> str | None:
@@ -78,6 +79,7 @@ class Turn:
                  and node.get("observed") == Mode.KRAFT and node["name"] not in progress["batchNodes"]]
         self.shown = {pod: marker(self.cluster, self.name, pod) for pod in moved}
         self.wanted = {pod: edits(self.cluster)[pod] for pod in moved}
+        self.heaps = {heap(self.cluster, pod) for pod in moved}
         self.ours = our_secrets(self.cluster)
         patch = json.dumps({"spec": {"desiredState": "RolledBack"}})
         self.cluster.kubectl("patch", "kmig", "kafka", "--type", "merge", "--patch", patch)
@@ -179,6 +181,12 @@ def marker(cluster: Cluster, name: str, pod: str) -> str:
     broker_id = FIRST_IDS[name] + int(pod.rpartition("-")[2])
     return tools.run(cluster, "kafka-configs.sh --bootstrap-server kafka:9092 --describe --all --entity-type brokers"
                               f" --entity-name {broker_id} | grep -o 'switchover[.][A-Z]*[.][0-9a-f]*' | sort -u").strip()
+
+
+def heap(cluster: Cluster, pod: str) -> str:
+    """The heap of a broker's JVM, as its process was started."""
+    found = cluster.kubectl("exec", pod, "--", "bash", "-c", "grep -aho -- '-Xmx[0-9a-zA-Z]*' /proc/[0-9]*/cmdline")
+    return " ".join(sorted(set(found.split())))
 
 
 def edits(cluster: Cluster, name: str = "kafka") -> dict[str, str]:
@@ -321,6 +329,11 @@ def test_in_the_middle_a_broker_showed_the_marker_of_its_edits(story: Story) -> 
     for pod, shown in story.turn.shown.items():
         assert shown.startswith("switchover.C.")
         assert f"marker {shown.removeprefix('switchover.')}\n" in story.turn.wanted[pod]
+
+
+def test_its_jvms_have_the_heap_of_its_settings(story: Story) -> None:
+    """Where the entry script edits the start script, that edit counts behind the door, too."""
+    assert {each.casefold() for each in story.turn.heaps} == {"-xmx256m"}
 
 
 def test_rolled_back_it_was_as_before(story: Story) -> None:
