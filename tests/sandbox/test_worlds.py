@@ -185,7 +185,7 @@ def marker(cluster: Cluster, name: str, pod: str) -> str:
 
 def heap(cluster: Cluster, pod: str) -> str:
     """The heap of a broker's JVM, as its process was started."""
-    found = cluster.kubectl("exec", pod, "--", "bash", "-c", "grep -aho -- '-Xmx[0-9a-zA-Z]*' /proc/[0-9]*/cmdline")
+    found = cluster.kubectl("exec", pod, "--", "bash", "-c", "grep -aho -- '-Xmx[0-9][0-9a-zA-Z]*' /proc/[0-9]*/cmdline")
     return " ".join(sorted(set(found.split())))
 
 
