@@ -137,6 +137,8 @@ OF_THE_WALK: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Paused": ("`spec.desiredState` lets steps and batches begin.", ("Paused",)),
     "Replace": ("The pod behind the slash runs in the mode that it was assigned.", (
         "ModeMismatch", "NodeUnknown", "PodComingUp", "PodInTrouble")),
+    "Rollback": ("A migration that rolled back by itself is tried again or acknowledged; the reason is that of the "
+                 "rollback, with `onFailure: RollBack` any.", ("ClaimedNotCopied", "StaleMigrationNode")),
     "Step": ("The step on record is one of the plan.", ("UnknownStep",)),
     "Steps": ("Each step that the spec names is one of the plan.", ("NoSuchStep",)),
     "Undo": ("The step can be taken back.", ("PointOfNoReturn", "UndoNotAvailable")),

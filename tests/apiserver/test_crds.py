@@ -11,7 +11,8 @@ from kubernetes.client.exceptions import ApiException
 
 from apiserver.examples import REFUSED, Refused, Resource, documented, documented_of, names
 from switchover.api.conditions import ConditionType, set_condition
-from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, ConsumerGroupMigrationStatus
+from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec, KafkaMigrationStatus
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.plan_preview import LINES_SHOWN, PlanPreview
 from switchover.api.status import (
@@ -28,6 +29,8 @@ from switchover.api.status import (
     Transition,
     WaitingFor,
 )
+from switchover.cluster.plan import PLAN as CLUSTER
+from switchover.groups.plan import plan_of
 
 GROUP, VERSION = "switchover.dev", "v1alpha1"
 PLURALS = {"KafkaMigration": "kafkamigrations", "ConsumerGroupMigration": "consumergroupmigrations"}
@@ -132,67 +135,99 @@ def test_the_server_applies_the_same_defaults_as_the_models(resources):
     assert KafkaMigration.model_validate(created).spec == KafkaMigration.model_validate(least).spec
 
 
-def test_only_what_may_change_changes_once_a_plan_is_on_record(resources):
+def edited(resource: Resource, path: str, value: object) -> Resource:
+    """The resource with one part of its spec changed; "-" adds to a list."""
+    changed = deepcopy(resource)
+    *parents, last = path.split(".")
+    target = changed["spec"]
+    for parent in parents:
+        target = target[int(parent)] if isinstance(target, list) else target[parent]
+    target[last] = value
+    return changed
+
+
+ALWAYS = {
+    "desiredState": "Paused", "holds": ["Soak", "Finalize"], "acceptedRisks": ["PasswordsInClear"],
+    "approvals": [{"name": "Soak", "planHash": PLAN_HASH, "approver": "bob"}], "backups": {"skipReason": "a test"},
+    "windows": [], "gates.stableSamples": 5, "rollout.steps": [{"pods": 2}], "readinessPolicy": "OnAcceptance",
+    "onFailure": "RollBack", "rehearsal.enabled": False, "soakSeconds": 61, "zookeeperRetentionSeconds": 61,
+    "zookeeper.shared": True}
+OF_CONTROLLERS = {"controllers.replicas": 5, "controllers.template.image": "registry.example/kafka:3.9.1"}
+OF_ALL = {
+    "zookeeper.connect": "elsewhere:2181", "kafka.bootstrapServers": "elsewhere:9092", "brokers.0.container": "other",
+    "brokers.0.start": {"script": "/kafka/start.sh"}, "upgrade": {"image": "kafka:3.9.1"}}
+BROKER, CONTROLLER = ({"name": name, "nodeId": 0, "assigned": mode} for name, mode in (
+    ("kafka-0", Mode.ZOOKEEPER), ("kafka-controller-0", Mode.MIGRATION_CONTROLLER)))
+
+
+@pytest.mark.parametrize(("step", "opened", "nodes", "locked"), [
+    ("Rehearse", True, (), {}), ("UpgradeBrokers", False, (), {}), ("UpgradeBrokers", True, (BROKER,), OF_ALL),
+    ("ProvisionControllers", False, (BROKER,), OF_ALL),
+    ("ProvisionControllers", True, (BROKER, CONTROLLER), OF_ALL | OF_CONTROLLERS),
+    ("Rehearse", True, (BROKER, CONTROLLER), OF_ALL | OF_CONTROLLERS),      # turned forward again, in the same attempt
+    ("MoveBrokers", True, (), OF_ALL | OF_CONTROLLERS), ("", False, (), OF_ALL | OF_CONTROLLERS)])
+def test_what_nothing_was_made_of_may_change_although_a_plan_is_on_record(resources, step, opened, nodes, locked):
     resource = resources.create(documented_of("KafkaMigration")[1])
-    resource["spec"]["soakSeconds"] = 60
-    resource = resources.replace(resource)
-    recorded = resources.write_status(resource, KafkaMigrationStatus(plan_hash=PLAN_HASH).manifest())
-
-    def edited(path: str, value: object) -> Resource:
-        changed = deepcopy(recorded)
-        *parents, last = path.split(".")
-        target = changed["spec"]
-        for parent in parents:
-            target = target[int(parent)] if isinstance(target, list) else target[parent]
-        target[last] = value
-        return changed
-
-    for path, value in {
-        "zookeeper.connect": "elsewhere:2181",
-        "kafka.bootstrapServers": "elsewhere:9092",
-        "brokers.0.container": "other",
-        "controllers.replicas": 5,
-        "controllers.template.image": "registry.example/kafka:3.9.1",
-        "soakSeconds": 61,
-        "zookeeperRetentionSeconds": 61,
-    }.items():
+    progress = {"step": step, "openTime": NOW if opened else None}
+    recorded = resources.write_status(resource, KafkaMigrationStatus(
+        plan_hash=PLAN_HASH, progress=progress, nodes=nodes).manifest())
+    for path, value in locked.items():
         with pytest.raises(ApiException) as error:
-            resources.replace(edited(path, value))
-        message = refusal(error.value)
+            resources.replace(edited(recorded, path, value))
+        message, name = refusal(error.value), recorded["metadata"]["name"]
+        begun = "ProvisionControllers" if path in OF_CONTROLLERS else "UpgradeBrokers"
         assert f"spec.{path.split('.')[0]}: Invalid value" in message
-        assert "must stay as it was while a plan is on record (status.planHash is set); only acceptedRisks" in message
-
-    for path, value in {
-        "desiredState": "Paused",
-        "holds": ["Soak", "Finalize"],
-        "approvals": [{"name": "Soak", "planHash": PLAN_HASH, "approver": "bob"}],
-        "acceptedRisks": ["PasswordsInClear"],
-        "backups": {"skipReason": "a test"},
-        "windows": [],
-        "gates.stableSamples": 5,
-        "rollout.steps": [{"pods": 2}],
-        "readinessPolicy": "OnAcceptance",
-        "onFailure": "RollBack",
-    }.items():
-        recorded = resources.replace(edited(path, value))
-
+        assert (f"must stay as it was: {begun} has begun with it; to change it: switchover rollback kmig/{name}; change it"
+                f" once that is RolledBack; then switchover retry kmig/{name}") in message
+    for path, value in (ALWAYS | OF_ALL | OF_CONTROLLERS).items():
+        if path not in locked:
+            recorded = resources.replace(edited(recorded, path, value))
     assert recorded["status"]["planHash"] == PLAN_HASH
-    assert recorded["spec"]["approvals"][0]["approver"] == "bob"
-    resources.write_status(recorded, KafkaMigrationStatus(attempt=2).manifest())
+    resources.write_status(recorded, KafkaMigrationStatus(attempt=2, nodes=nodes).manifest())
     recorded = resources.get(recorded)
-    resources.replace(edited("soakSeconds", 61))
+    for path, value in locked.items():
+        recorded = resources.replace(edited(recorded, path, value))
 
 
-def test_a_frozen_part_cannot_be_added_either(resources):
-    group = resources.create(documented_of("ConsumerGroupMigration")[0])
-    recorded = resources.write_status(group, {"planHash": PLAN_HASH})
-    recorded["spec"]["workloads"].append({"name": "more", "container": "app", "template": {"image": "app:2"}})
-    recorded["spec"]["audit"] = {"enabled": False}
+def test_where_there_is_no_way_back_no_rollback_is_proposed(resources):
+    resource = resources.create(documented_of("KafkaMigration")[1])
+    recorded = resources.write_status(resource, KafkaMigrationStatus(
+        plan_hash=PLAN_HASH, progress={"step": "HandOver"}, nodes=(BROKER, CONTROLLER),
+        rollback={"available": False, "lostAtStep": "Finalize"}).manifest())
     with pytest.raises(ApiException) as error:
-        resources.replace(recorded)
+        resources.replace(edited(recorded, "controllers.replicas", 5))
+    assert "ProvisionControllers has begun with it; the point of no return is passed" in refusal(error.value)
+
+
+def test_what_a_group_is_may_change_until_its_pods_are_on_record(resources):
+    group = resources.create(documented_of("ConsumerGroupMigration")[0])
+    name = group["metadata"]["name"]
+    more = [*group["spec"]["workloads"], {"name": "more", "container": "app", "template": {"image": "app:2"}}]
+    waits = resources.write_status(group, ConsumerGroupMigrationStatus(
+        plan_hash=PLAN_HASH, progress={"step": "Baseline"}).manifest())
+    changed = resources.replace(edited(waits, "workloads", more))
+    begun = resources.write_status(changed, ConsumerGroupMigrationStatus(
+        plan_hash=PLAN_HASH, progress={"step": "Baseline", "openTime": NOW}, slots=({"name": "orders/0"},)).manifest())
+    begun = resources.replace(edited(begun, "soakSeconds", 61))
+    begun["spec"]["workloads"] = group["spec"]["workloads"]
+    begun["spec"]["audit"] = {"enabled": False}
+    with pytest.raises(ApiException) as error:
+        resources.replace(begun)
     message = refusal(error.value)
     assert "spec.workloads: Invalid value" in message
     assert "spec.audit: Invalid value" in message
+    assert f"Baseline has begun with it; to change it: switchover rollback cgmig/{name}; change it once" in message
+
+
+def test_the_steps_of_the_rules_are_those_of_the_plans():
+    """Where nothing of an attempt is touched: by the rules of the API server, and by the plan."""
+    group = ConsumerGroupMigrationSpec.model_validate(documented_of("ConsumerGroupMigration")[0]["spec"])
+    for steps, spec in ((CLUSTER.steps, KafkaMigrationSpec), (plan_of(group).steps, ConsumerGroupMigrationSpec)):
+        first = next(index for index, step in enumerate(steps) if step.touches)
+        assert (steps[first].name, steps[0].name) == (spec.untouched[""].step, "Preflight")
+        for step in steps[1:first]:
+            assert f"'{step.name}'" in spec.untouched[""].cel
+        assert spec.untouched[""].cel.count("'") == 2 * first, "and no other step"
 
 
 SUMMARY = "MoveBrokers, batch 1 (kafka-0) waits for AllInSync: broker 0 is fenced"

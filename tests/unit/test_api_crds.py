@@ -190,6 +190,9 @@ def test_the_spec_is_frozen_by_a_rule_for_each_part_that_may_not_change(crd):
         "readinessPolicy",
         "onFailure",
         "handOver",
+        "rehearsal",
+        "soakSeconds",
+        "zookeeperRetentionSeconds",
     }
     frozen = {rule["fieldPath"].removeprefix(".spec.") for rule in schema["x-kubernetes-validations"]}
     assert frozen == schema["properties"]["spec"]["properties"].keys() - changeable

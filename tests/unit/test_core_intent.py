@@ -48,6 +48,33 @@ def test_a_pause_holds_whichever_way_it_was_going(state, on_record, direction, p
     assert (intent.direction, intent.paused) == (direction, paused)
 
 
+@pytest.mark.parametrize(("state", "on_record", "ended", "direction"), [
+    ("Running", BACKWARD, False, BACKWARD), ("Running", BACKWARD, True, FORWARD), ("Running", FORWARD, False, BACKWARD),
+    ("RolledBack", BACKWARD, True, BACKWARD), ("Paused", BACKWARD, True, BACKWARD)])
+@pytest.mark.parametrize("failure", ["GroupLag", ""])
+def test_another_attempt_waits_for_the_end_of_the_rollback(state, on_record, ended, direction, failure):
+    """On the way forward there is none to wait for: there an annotation of this attempt is of no moment."""
+    own = retried(f"{UID}/1", state, on_record, failure, ended)
+    if on_record is FORWARD:
+        direction = BACKWARD if failure else FORWARD
+    assert intent_of(own).direction is direction
+    assert intent.is_retried(own) is (state == "Running" and on_record is BACKWARD)
+
+
+@pytest.mark.parametrize("named", ["", "1", UID, f"{UID}/2", f"{UID}/01", "uid-of-another/1"])
+def test_an_annotation_of_another_object_or_attempt_begins_nothing(named):
+    own = retried(named, "Running", BACKWARD, "GroupLag", ended=True)
+    assert (intent_of(own).direction, intent.is_retried(own)) == (BACKWARD, False)
+
+
+def retried(named: str, state: str, direction: Direction, failure: str, ended: bool) -> KafkaMigration:
+    own = wanted(direction, desiredState=state).manifest()
+    own["metadata"]["annotations"] = {intent.RETRY: named}
+    own["status"]["rollback"] = {"failure": failure}
+    own["status"]["progress"] |= {"completeTime": "2026-11-29T10:00:00Z"} if ended else {}
+    return KafkaMigration.model_validate(own)
+
+
 def approval(plan_hash: str) -> dict[str, Any]:
     return {"approvals": [{"name": "Finalize", "planHash": plan_hash, "approver": "alice"}]}
 
@@ -77,6 +104,16 @@ def test_whoever_changes_what_was_approved_voids_it(change):
     changed = intent_of(wanted(**change, **approval(HASH)))
     assert changed.approved == set()
     assert "alice's approval was given for plan" in changed.void["Finalize"]
+
+
+def test_a_plan_on_record_of_another_spec_is_told_as_one_and_the_record_decides_nothing_else():
+    """A hash that somebody else has written makes Preflight look once more, where nothing is touched."""
+    assert not intent_of(wanted()).changed
+    assert intent_of(wanted(soakSeconds=7)).changed
+    assert intent_of(wanted(told=OTHER)).changed
+    assert not intent_of(wanted(desiredState="Paused", readinessPolicy="OnAcceptance", approvals=[])).changed
+    assert not intent_of(wanted(told="")).changed
+    assert not intent_of(wanted(step="Preflight")).changed, "there is no plan yet"
 
 
 def test_before_preflight_is_passed_nothing_is_approved():

@@ -1,6 +1,7 @@
 """The walk along a plan: one move a pass, on record before anything is done, in the direction that is wanted."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -416,6 +417,40 @@ def test_a_new_start_after_a_rollback_is_a_new_attempt():
     position = at("Prepare", opened=True, direction=BACKWARD, finished=True)
     again = Walk(position).decide(intent(FORWARD)).position
     assert (again.attempt, again.direction, again.finished, again.opened) == (2, FORWARD, False, None)
+
+
+# --- a spec that changes ------------------------------------------------------------------------------------------------
+
+LOOKS: Plan[Scene] = Plan((
+    Step("Look", forward=Leg(), back=Leg(), touches=False), Step("Try", forward=Leg(), back=Leg(), touches=False),
+    *PLAN.steps))
+RECORD = {"n0": NodeRecord(0, OLD)}
+
+
+def standing(step: str, opened: float | None = None, **more: Any) -> Position:
+    return Position(step=step, entered=NOW - 9, opened=opened, **more)
+
+
+@pytest.mark.parametrize(("position", "again"), [
+    (standing("Try"), True), (standing("Try", NOW - 5), True), (standing("Prepare"), True),
+    (standing("Prepare", NOW - 5), False), (standing("Move"), False), (standing("Look"), False),
+    (standing("Look", NOW - 5), False), (standing("Try", NOW - 5, nodes=RECORD), False),
+    (standing("Try", NOW - 5, direction=BACKWARD), False)], ids=str)
+@pytest.mark.parametrize("paused", [False, True])
+def test_a_spec_that_changes_before_anything_is_touched_is_looked_at_from_the_start(position, again, paused):
+    """What nothing was made of may change until then, and nobody has checked what it says now."""
+    wanted = intent(position.direction, paused=paused)
+    decision = decide(LOOKS, Scene(position), replace(wanted, changed=True), {}, NOW)
+    words = "the spec was changed, and nothing is touched yet: Look looks again"
+    assert (decision.note == words) is again
+    if again:
+        assert (decision.position, decision.effects) == (Position(step="Look", entered=NOW), ())
+    assert decide(LOOKS, Scene(position), wanted, {}, NOW).note != words
+
+
+def test_whoever_wants_to_go_back_goes_back_although_the_spec_has_changed():
+    turned = decide(LOOKS, Scene(standing("Try", NOW - 5)), replace(intent(BACKWARD), changed=True), {}, NOW)
+    assert (turned.position.step, turned.position.direction) == ("Try", BACKWARD)
 
 
 # --- what is on record is not of this plan ------------------------------------------------------------------------------

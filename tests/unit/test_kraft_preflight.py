@@ -3,15 +3,17 @@
 import json
 import shlex
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
+from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import preflight
+from switchover.cluster.plan import PLAN
 from switchover.kafka.node import LogDirectory
 from switchover.kubernetes import gitops
 from switchover.kubernetes.selectors import selects
@@ -128,7 +130,7 @@ BAD = [
     Bad("voters that a broker hides", hidden("controller.quorum.voters"), "Configuration", F, "MigrationAlreadyConfigured",
         "begun by hand"),
     Bad("a listener with the controllers' name", static({"listeners": "INTERNAL://:9092, CONTROLLER://:9095"}, 1),
-        "Configuration", F, "ListenerNameTaken", "broker 1 has a listener CONTROLLER"),
+        "ListenerName", F, "ListenerNameTaken", "broker 1 has a listener CONTROLLER"),
     Bad("a listener that was added at run time", at_run_time({"listeners": ADDED, "num.io.threads": "9"}, 1), "Listeners", F,
         "ListenersSetAtRunTime", "broker 1 (kafka-1) has listeners set at run time: on KRaft it does not start with that,"
         " nor with num.io.threads, which is set like that as well"),
@@ -163,7 +165,7 @@ BAD = [
     Bad("a Secret, and no broker that tells where they are", both(login, lambda picture: with_fact(picture, "views", {})),
         "Addresses", U, "BrokerSilent", "where the brokers are"),
     Bad("a broker that is no pod of ours", registered(7, "kafka-7.elsewhere"), "Membership", F, "UnknownBroker", "broker 7"),
-    Bad("a controller with a broker's id", wanted(controllers={"storage": {"size": "1Gi"}, "firstNodeId": 2}), "Membership",
+    Bad("a controller with a broker's id", wanted(controllers={"storage": {"size": "1Gi"}, "firstNodeId": 2}), "NodeIds",
         F, "NodeIdTaken", "2"),
     Bad("a dead broker in an assignment", topics(topics={"orders": ZooKeeperTopic("id", {0: (0, 1, 9)})}), "Membership", F,
         "DeadBrokerInAssignment", "orders-0 is assigned to broker 9"),
@@ -278,7 +280,7 @@ BAD += [
     Bad("Flux's mark that is not in Git", workload(marks={**FLUX, gitops.FLUX_SSA: "IfNotPresent"}, managers=(
         Manager("kustomize-controller", "Apply", "", NOW, frozenset({"mounts"})),)), "Ownership", F, "GitOpsConflict",
         "Flux Kustomization flux-system/kafka"),
-    Bad("a budget of the whole namespace", workload(selectors=WIDE), "Budgets", F, "SeveralBudgets",
+    Bad("a budget of the whole namespace", workload(selectors=WIDE), "ControllersBudget", F, "SeveralBudgets",
         "PodDisruptionBudget all would select the controllers"),
     Bad("data in the container", disks(LogDirectory("/opt/more", offline=False)), "BrokerVolumes", F, "BrokerDataIsVolatile",
         "/opt/more of StatefulSet kafka lies on the container's own file system"),
@@ -482,7 +484,7 @@ def test_what_shuts_nothing_is_not_found_where_it_is_not():
 
 @pytest.mark.parametrize("selector", [{}, {"matchExpressions": [{"key": "zone", "operator": "NotIn", "values": ["a"]}]}])
 def test_what_takes_the_controllers_out_of_a_wide_budget_is_printed(selector):
-    [found] = check("Budgets", workload(selectors={"all": selector})(moment("Preflight"))).findings
+    [found] = check("ControllersBudget", workload(selectors={"all": selector})(moment("Preflight"))).findings
     kubectl = shlex.split(found.unblocks)
     assert kubectl[:6] == ["kubectl", "--namespace", "kafka", "patch", "poddisruptionbudget", "all"]
     patched = {**selector, **json.loads(kubectl[-1])["spec"]["selector"]}
@@ -665,3 +667,29 @@ def test_what_reloads_a_template_is_told_with_what_takes_it_off() -> None:
     check("Ownership", workload(marks=ARGO)(moment("Preflight"))).findings[0].unblocks] for index in (0, 1)])
 def test_argos_stanza_is_yaml(text):
     assert isinstance(yaml.safe_load(text.removesuffix(" in the spec of the Application")), dict)
+
+
+class _Read:
+    """A spec that knows whether its part about the controllers was asked for."""
+
+    def __init__(self, of: KafkaMigrationSpec) -> None:
+        self._of, self.asked = of, False
+
+    def __getattr__(self, name: str) -> Any:
+        self.asked = self.asked or name == "controllers"
+        return getattr(self._of, name)
+
+
+def test_whatever_looks_at_the_controllers_of_the_spec_looks_again_right_before_they_are_made():
+    """Until then the spec may change, and the namespace."""
+    asking = set()
+    for gate in preflight.GATES:
+        picture = moment("Preflight")
+        spec = _Read(picture.spec)
+        gate.check(replace(picture, spec=spec))
+        asking |= {gate.name} if spec.asked else set()
+    again = {gate.name for gate in preflight.OF_CONTROLLERS}
+    assert asking <= again | {"NamesOfCharts"}, "which only warns"
+    assert again - asking == {"NodesAuthorized", "Listeners"}, "asked where there is an authorizer, or a map set at run time"
+    (provision,) = (step for step in PLAN.steps if step.name == "ProvisionControllers")
+    assert again <= {gate.name for gate in provision.forward.enter}

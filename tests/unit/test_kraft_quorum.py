@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.gates.quorum import check_controllers_ready, check_quorum_up
@@ -12,6 +14,7 @@ from switchover.engine.windows import utc
 from switchover.outside.observed import Known
 from unit.kraft_spoilers import coming_up, in_trouble, voter
 from unit.pictures import NOW, POST, PRE, moment, spoil, spoil_each, value, with_fact
+from unit.small_plan import BACKWARD, FORWARD
 
 
 def test_of_several_controllers_the_one_in_trouble_is_told_and_the_others_are_counted() -> None:
@@ -19,7 +22,7 @@ def test_of_several_controllers_the_one_in_trouble_is_told_and_the_others_are_co
         "ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, state=PRE)))
     told = check_quorum_up(late)
     assert told.message.startswith("pod kafka-controller-2 ")
-    assert told.unblocks == "kubectl --namespace kafka logs kafka-controller-2 says more"
+    assert told.unblocks.startswith("kubectl --namespace kafka logs kafka-controller-2 says more")
     early = check_quorum_up(coming_up("kafka-controller-0", "kafka-controller-1")(moment(
         "ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, state=PRE)))
     assert early.message == (f"pod kafka-controller-0 runs its init container wait since {utc(NOW - 5)}; 1 more does not"
@@ -60,3 +63,16 @@ def test_below_3_7_controllers_do_not_register_and_say_themselves_that_they_are_
     flagless = spoil_each(old, "answers", lambda told: replace(told, zk_migration_ready=False))
     assert check_controllers_ready(flagless).reason == "ControllerNotReady"
     assert check_controllers_ready(spoil(old, "log", metadata_version=19)).reason == "ControllerNotReady"
+
+
+OTHER = ("; where spec.controllers must change: switchover rollback kmig/to-kraft --namespace kafka, change it once that is"
+         " RolledBack, then switchover retry kmig/to-kraft --namespace kafka")
+
+
+@pytest.mark.parametrize(("step", "direction", "other"), [
+    ("ProvisionControllers", FORWARD, OTHER), ("EnableMigration", FORWARD, ""), ("ProvisionControllers", BACKWARD, "")])
+def test_where_nothing_but_the_controllers_was_made_it_says_how_other_ones_are_made(step, direction, other):
+    picture = in_trouble("kafka-controller-0")(moment(
+        "ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, state=PRE))
+    found = check_quorum_up(picture.at(replace(picture.position, step=step, direction=direction)))
+    assert found.unblocks == f"kubectl --namespace kafka logs kafka-controller-0 says more{other}"

@@ -51,6 +51,7 @@ BEGUN: Mapping[tuple[str, Direction], Iterable[Need]] = {
 }
 """What costs a cluster something, where it is read once a step has begun; nowhere else."""
 BEFORE: Mapping[tuple[str, Direction], Iterable[Need]] = {
+    ("ProvisionControllers", FORWARD): {Need.EXAMINATION},
     ("CopyMetadata", FORWARD): {Need.REHEARSAL}, ("Finalize", FORWARD): {Need.PARITY, Need.STATELESS, Need.CAUGHT_UP}}
 """What is read besides, before it has."""
 

@@ -1,7 +1,8 @@
 """The resource `ConsumerGroupMigration`: one consumer group from one way of coordinating its members to another."""
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -16,6 +17,8 @@ from switchover.api.meta import (
     MigrationSpec,
     ObjectMeta,
     RolloutSpec,
+    Untouched,
+    untouched_before,
 )
 from switchover.api.schema import Clipped, ContainerName, Model, Rule, Told, Unique, WorkloadName, matches
 from switchover.api.status import Count, MigrationStatus, Name
@@ -222,6 +225,7 @@ class ConsumerGroupMigrationSpec(MigrationSpec):
     soak_seconds: Annotated[int, Field(ge=0, le=31_536_000)] = 300
     """How long the group is watched with every member moved, before the way back is given up."""
 
+    untouched: ClassVar[Mapping[str, Untouched]] = {"": untouched_before("Baseline", "slots")}
     cel = (
         Rule(
             "[has(self.protocol), has(self.assignmentStrategy), has(self.coordination)]"

@@ -5,6 +5,7 @@ rules come with the fields and models they speak of; those that compare the old 
 """
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import Field
 from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
 
 from switchover.api.consumer_group_migration import (
     ConsumerGroupMigration,
@@ -119,25 +121,45 @@ class Bookkeeping(Model):
     """By handler."""
 
 
-def frozen(spec: type[MigrationSpec]) -> list[Rule]:
-    """One rule for each part of a spec that may not change any more once a plan is on record."""
+def frozen(spec: type[MigrationSpec], short: str) -> list[Rule]:
+    """One rule for each part of a spec that must stay as it is once something was made or changed by it. `short` is what
+    commands call the kind."""
     recorded = "has(oldSelf.status) && has(oldSelf.status.planHash) && oldSelf.status.planHash != ''"
-    changeable = "only " + ", ".join(sorted(to_camel(name) for name in CHANGEABLE & spec.model_fields.keys()))
+    can_go_back = ("has(oldSelf.status.rollback) && has(oldSelf.status.rollback.available)"
+                   " && oldSelf.status.rollback.available")
+    cure = (f"'to change it: switchover rollback {short}/' + self.metadata.name + '; change it once that is RolledBack; then"
+            f" switchover retry {short}/' + self.metadata.name")
     rules = []
     for attribute, field in spec.model_fields.items():
         if attribute in CHANGEABLE:
             continue
-        name = to_camel(attribute)
-        new, old = f"self.spec.{name}", f"oldSelf.spec.{name}"
-        same = f"{new} == {old}"
-        if not field.is_required():
-            same = f"has({new}) == has({old}) && (!has({new}) || {same})"
-        message = f"must stay as it was while a plan is on record (status.planHash is set); {changeable} may change"
-        rules.append(Rule(f"!({recorded}) || ({same})", message, field_path=f".spec.{name}"))
+        name, untouched = to_camel(attribute), spec.untouched.get(attribute, spec.untouched[""])
+        free = re.sub(r"\bstatus\b", "oldSelf.status", untouched.cel)
+        same = _same(name, field, spec.changeable.get(attribute, frozenset()))
+        begun = f"must stay as it was: {untouched.step} has begun with it"
+        rules.append(Rule(
+            f"!({recorded}) || ({free}) || ({same})", f"{begun}; roll back to change it", f".spec.{name}",
+            f"'{begun}; ' + ({can_go_back} ? {cure} : 'the point of no return is passed')"))
     return rules
 
 
-def object_schema(model: type[Model], spec: type[MigrationSpec], status: type[MigrationStatus]) -> Schema:
+def _same(name: str, field: FieldInfo, changeable: frozenset[str]) -> str:
+    """That a part of a spec is as it was, those of its attributes left out that may change."""
+    if not changeable:
+        return _unchanged(name, required=field.is_required())
+    assert isinstance(field.annotation, type)
+    assert issubclass(field.annotation, Model)
+    return " && ".join(_unchanged(f"{name}.{to_camel(each)}", required=inner.is_required())
+                       for each, inner in field.annotation.model_fields.items() if each not in changeable)
+
+
+def _unchanged(path: str, *, required: bool) -> str:
+    new, old = f"self.spec.{path}", f"oldSelf.spec.{path}"
+    same = f"{new} == {old}"
+    return same if required else f"has({new}) == has({old}) && (!has({new}) || {same})"
+
+
+def object_schema(model: type[Model], spec: type[MigrationSpec], status: type[MigrationStatus], short: str) -> Schema:
     """The `openAPIV3Schema` of a resource."""
     status_schema = without_defaults(_json_schema(status))
     status_schema["properties"]["observedGeneration"]["default"] = -1
@@ -154,7 +176,7 @@ def object_schema(model: type[Model], spec: type[MigrationSpec], status: type[Mi
             "status": {**status_schema, "default": dict(UNSEEN)},
         },
     }
-    add_rules(schema, *frozen(spec))
+    add_rules(schema, *frozen(spec, short))
     return schema
 
 
@@ -220,13 +242,13 @@ def definitions() -> list[Schema]:
         definition(
             "KafkaMigration",
             "kmig",
-            object_schema(KafkaMigration, KafkaMigrationSpec, KafkaMigrationStatus),
+            object_schema(KafkaMigration, KafkaMigrationSpec, KafkaMigrationStatus, "kmig"),
             [*_COLUMNS[:-2], metadata, *_COLUMNS[-2:]],
         ),
         definition(
             "ConsumerGroupMigration",
             "cgmig",
-            object_schema(ConsumerGroupMigration, ConsumerGroupMigrationSpec, ConsumerGroupMigrationStatus),
+            object_schema(ConsumerGroupMigration, ConsumerGroupMigrationSpec, ConsumerGroupMigrationStatus, "cgmig"),
             _COLUMNS,
         ),
     ]

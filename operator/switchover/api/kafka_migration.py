@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, GetJsonSchemaHandler, field_validator, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -19,6 +19,8 @@ from switchover.api.meta import (
     ObjectMeta,
     SecretRef,
     TopicName,
+    Untouched,
+    untouched_before,
 )
 from switchover.api.plan_preview import PlanPreview
 from switchover.api.schema import Clipped, ContainerName, Model, Rule, Time, Told, Unique, WorkloadName, matches
@@ -175,6 +177,9 @@ class Backups(Model):
         return self
 
 
+UNTOUCHED = untouched_before("UpgradeBrokers", "nodes", "Rehearse")
+
+
 class KafkaMigrationSpec(MigrationSpec):
     """What the user wants."""
 
@@ -205,6 +210,13 @@ class KafkaMigrationSpec(MigrationSpec):
     gates: KafkaMigrationGates = KafkaMigrationGates()
     """Thresholds of the gates."""
 
+    untouched: ClassVar[Mapping[str, Untouched]] = {
+        "": UNTOUCHED,
+        "controllers": Untouched("ProvisionControllers", (
+            f"{UNTOUCHED.cel} || (has(status.nodes) && size(status.nodes) > 0 && status.nodes.all(node, has(node.assigned)"
+            " && node.assigned in ['ZooKeeper', 'ZooKeeperPinned', 'ZooKeeperRaised', 'A', 'U', 'R']))")),
+    }
+    changeable: ClassVar[Mapping[str, frozenset[str]]] = {"zookeeper": frozenset({"shared"})}
     cel = (
         Rule(
             "self.brokers.all(brokers, brokers.name != self.controllers.name)",

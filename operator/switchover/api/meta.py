@@ -1,7 +1,9 @@
 """What the specs of both resources share: references, approvals, windows, the shape of a rollout, thresholds."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -187,8 +189,32 @@ class AcceptedRisk(StrEnum):
     FOREIGN_AUTHORIZER = "ForeignAuthorizer"
 
 
+@dataclass(frozen=True, slots=True)
+class Untouched:
+    """Until when a part of a spec may change: `step` is the first that makes or changes something by it, and `cel` holds of
+    the status of an object (`status`) of which nothing was."""
+
+    step: str
+    cel: str
+
+
+def untouched_before(step: str, records: str, *earlier: str) -> Untouched:
+    """Before a step has begun, in it or in one of those `earlier`, and nothing is on record in that list of the status."""
+    steps = ", ".join(f"'{each}'" for each in earlier)
+    place = f"(status.progress.step == '{step}' && !has(status.progress.openTime))"
+    if steps:
+        place = f"(status.progress.step in [{steps}] || {place})"
+    return Untouched(step, f"(!has(status.{records}) || size(status.{records}) == 0) && has(status.progress)"
+                           f" && has(status.progress.step) && {place}")
+
+
 class MigrationSpec(Model):
     """What the specs of both resources share."""
+
+    untouched: ClassVar[Mapping[str, Untouched]]
+    """By attribute, "" for all others, until when a part that is not CHANGEABLE may change although a plan is on record."""
+    changeable: ClassVar[Mapping[str, frozenset[str]]] = {}
+    """Attributes of a part that may always change, where the others may not."""
 
     desired_state: DesiredState = DesiredState.RUNNING
     """Planned shows the plan and changes nothing; Paused holds steps and keeps watching; RolledBack undoes them."""
@@ -212,9 +238,9 @@ class MigrationSpec(Model):
 
 CHANGEABLE: Final = frozenset(
     {"desired_state", "holds", "approvals", "accepted_risks", "backups", "hand_over", "windows", "gates", "rollout",
-     "readiness_policy", "on_failure"}
+     "readiness_policy", "on_failure", "rehearsal", "soak_seconds", "zookeeper_retention_seconds"}
 )
-"""Attributes of a spec that may change once a plan is on record."""
+"""Attributes of a spec that may change at any time: what they say is read again in every pass, and nothing is made of it."""
 
 UNBOUND: Final = frozenset({"desired_state", "approvals", "readiness_policy"})
 """Attributes of a spec that no approval covers: they change nothing of what is done once a step was let begin."""

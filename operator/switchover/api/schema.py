@@ -33,14 +33,17 @@ CEL_RULES = "x-kubernetes-validations"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A CEL rule on the value that carries it (`self`), refused with `message`."""
+    """A CEL rule on the value that carries it (`self`), refused with `message`, or with what the `expression` gives."""
 
     cel: str
     message: str
     field_path: str | None = None
+    expression: str = ""
 
     def manifest(self) -> dict[str, str]:
         rule = {"rule": self.cel, "message": self.message}
+        if self.expression:
+            rule["messageExpression"] = self.expression
         return rule if self.field_path is None else {**rule, "fieldPath": self.field_path}
 
 

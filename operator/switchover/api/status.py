@@ -104,10 +104,10 @@ class Progress(Model):
 
 
 class WaitingFor(Model):
-    """One gate that does not pass, in words for the person on call."""
+    """A gate that does not pass, or several that found the same, in words for the person on call."""
 
     gate: Name
-    """Name of the gate."""
+    """Name of the gate, or names separated by commas."""
     verdict: Annotated[Verdict, Told(Verdict.UNKNOWN)]
     """Wait, Fail or Unknown."""
     reason: Annotated[str, Clipped(128)]
@@ -151,7 +151,14 @@ class Rollback(Model):
     lost_at_step: Annotated[str, Clipped(63)] = ""
     """The step whose first effect ended the way back."""
     failure: Annotated[str, Clipped(128)] = ""
-    """The reason for which the migration turned back by itself. It stays so until desiredState has been RolledBack."""
+    """The reason for which the migration rolled back by itself. It stays until a person acknowledges it: by a retry, or by
+    desiredState RolledBack."""
+    failure_step: Annotated[str, Clipped(63)] = ""
+    """The step at which it began to roll back by itself."""
+    failure_gate: Name = ""
+    """The gate that had it roll back by itself."""
+    failure_message: Text = ""
+    """What that gate had found."""
 
 
 class AcceptedApproval(Model):
@@ -192,7 +199,10 @@ class Transition(Model):
     to: Annotated[str, Clipped(128)]
     """Step and batch after."""
     reason: Annotated[str, Clipped(128)]
-    """CamelCase word."""
+    """Moved; Turned where it went the other way because somebody wanted it; AutomaticRollback where it began to roll back by
+    itself; RecordOfAnother."""
+    direction: Annotated[Direction | None, Told(Direction.FORWARD)] = None
+    """Which way the plan is walked after it. Absent where an earlier release wrote it."""
     message: Text = ""
     """The evidence."""
 
@@ -286,8 +296,8 @@ class MigrationStatus(Model):
     attempt: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     """Counts up with each new start after a rollback; approvals of an earlier attempt do not count."""
     plan_hash: Annotated[str, Field(max_length=64)] = ""
-    """What an approval must name: a hash of this object's uid, the attempt, the steps and the spec, computed anew in every
-    pass and never read. While it is set, most of the spec is frozen."""
+    """What an approval must name: a hash of this object's uid, the attempt, the steps and the spec, computed in every
+    pass. Where it is another one than this, and nothing is touched yet, Preflight looks again."""
     cluster_id: Annotated[str, Clipped(64)] = ""
     """The Kafka cluster's id."""
     progress: Progress = Progress()
@@ -295,7 +305,7 @@ class MigrationStatus(Model):
     waiting_for: Annotated[tuple[WaitingFor, ...], Field(max_length=20)] = ()
     """The gates that it waits for; never empty while nothing moves."""
     waiting_for_count: Count = 0
-    """Number of such gates, also when there are more than the list holds."""
+    """Number of its entries, also when there are more than the list holds."""
     waiting_for_summary: Annotated[str, Clipped(80)] = ""
     """The first of them in a few words."""
     gates: Annotated[tuple[GateStreak, ...], Field(max_length=200), Unique("name")] = ()

@@ -195,8 +195,9 @@ GIVEN_BACK: Leg[Picture] = Leg(
 # --- The table ----------------------------------------------------------------------------------------------------------
 
 PLAN: Plan[Picture] = Plan((
-    Step(Name.PREFLIGHT, rests_on=RECORD, forward=Leg(done=preflight.GATES), back=Leg(one_way=True, needs=ON_ZOOKEEPER)),
-    Step(Name.REHEARSE, rests_on=RECORD,
+    Step(Name.PREFLIGHT, rests_on=RECORD, touches=False,
+         forward=Leg(done=preflight.GATES), back=Leg(one_way=True, needs=ON_ZOOKEEPER)),
+    Step(Name.REHEARSE, rests_on=RECORD, touches=False,
          forward=Leg(goal=replica_job.rehearse, done=(REHEARSED,), needs=(Need.BROKER_SETTINGS,)),
          back=Leg(goal=replica_job.clear_away, one_way=True, needs=(Need.REHEARSAL,))),
     Step(Name.UPGRADE_BROKERS, rests_on=RECORD, estimate=estimate.upgrade, expected=step.UPGRADING,
@@ -219,7 +220,7 @@ PLAN: Plan[Picture] = Plan((
          back=GIVEN_BACK),
     Step(Name.PROVISION_CONTROLLERS, rests_on=RECORD, estimate=estimate.provision, expected=step.RAISING,
          forward=Leg(
-             enter=(WITHIN_WINDOW,),
+             enter=(WITHIN_WINDOW, *preflight.OF_CONTROLLERS),
              assigns=nodes.assign_controllers,
              watch=(credentials.LISTENER_CREDENTIALS,),
              goal=goals.claim_and_provision, needs=ON_ZOOKEEPER,

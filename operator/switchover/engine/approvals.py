@@ -11,10 +11,9 @@ from datetime import UTC, datetime
 from switchover.api.meta import UNBOUND, MigrationSpec
 from switchover.api.status import AcceptedApproval, Direction
 from switchover.engine.kind import Migration
+from switchover.engine.position import PREFLIGHT as PREFLIGHT
 from switchover.engine.position import Position
 
-PREFLIGHT = "Preflight"
-"""Changes nothing, and there is a plan to approve only after it: it cannot be held."""
 HASH_DIGITS = 32
 """128 bits: whoever writes both, a harmless spec to be approved and another of the same hash, must not find them."""
 

@@ -15,12 +15,15 @@ STANDING = (DesiredState.PAUSED, DesiredState.PLANNED)
 def intent_of(migration: Migration, steps: Sequence[str]) -> Intent:
     """Direction, pause, holds and the approvals that count: those for the plan as it is now, of these steps.
 
-    A migration that turned back by itself goes on back, although Running is what the spec still says.
+    A migration that rolled back by itself goes on back, although Running is what the spec still says. One that is to be
+    tried again first comes to the end of its rollback.
     """
     spec, status = migration.spec, migration.status
     undo_known = spec.desired_state is DesiredState.ROLLED_BACK
     if spec.desired_state in STANDING:
         direction = status.progress.direction            # whichever way it was going
+    elif is_retried(migration):
+        direction = Direction.FORWARD if status.progress.complete_time is not None else Direction.BACKWARD
     else:
         direction = Direction.BACKWARD if undo_known or status.rollback.failure else Direction.FORWARD
     plan = plan_to_approve(migration, position_of(status, {}, 0.0), steps)
@@ -33,6 +36,7 @@ def intent_of(migration: Migration, steps: Sequence[str]) -> Intent:
         patience=float(spec.gates.step_patience_seconds),
         undo_failures=spec.on_failure is OnFailure.ROLL_BACK,
         undo_known=undo_known,
+        changed=bool(status.plan_hash and plan) and status.plan_hash != plan,
         void={
             item.name: f"{item.approver}'s approval was given for plan {item.plan_hash}, this is plan {plan} (attempt"
                        f" {status.attempt}): it does not count"
@@ -44,3 +48,19 @@ def intent_of(migration: Migration, steps: Sequence[str]) -> Intent:
 ABANDON = "switchover.dev/abandon"
 """Annotation that lets a migration be deleted although it is under way; what stays behind is listed."""
 LET_GO = f"or annotate it with {ABANDON}=true: it is let go at once, and everything stays as it is"
+
+RETRY = "switchover.dev/retry"
+"""Annotation that begins another attempt: it names the object and the attempt that was rolled back, and so counts once."""
+
+
+def retry_of(uid: str, attempt: int) -> str:
+    """What RETRY says for another attempt after this one."""
+    return f"{uid}/{attempt}"
+
+
+def is_retried(migration: Migration) -> bool:
+    """Whether somebody wants another attempt after the one that is being rolled back, or was."""
+    metadata, status = migration.metadata, migration.status
+    return (status.progress.direction is Direction.BACKWARD
+            and migration.spec.desired_state is DesiredState.RUNNING
+            and metadata.annotations.get(RETRY) == retry_of(metadata.uid, status.attempt))

@@ -114,6 +114,7 @@ class Step(Generic[P]):
 
     `estimate` is given its name, and whether to count by the slowest batch so far; it tells what is left of the way forward,
     the batch on record not counted. In `one_piece` it goes on once a node was restarted, though its window may close.
+    `touches` is False of one that leaves everything of the user's as it is.
     """
 
     name: str
@@ -127,6 +128,7 @@ class Step(Generic[P]):
     unbegun: Callable[[P], Mapping[str, NodeRecord]] = _no_records
     estimate: Callable[[P, str, bool], Iterable[Work]] = _no_work
     one_piece: bool = False
+    touches: bool = True
 
     def leg(self, direction: Direction) -> Leg[P] | None:
         """Its work in this direction; None where there is no way back."""
@@ -174,6 +176,12 @@ class Plan(Generic[P]):
             here -= 1
         return all(step.back is not None for step in self.steps[: here + 1])
 
+    def is_untouched(self, at: Position) -> bool:
+        """Whether nothing of the user's was touched in this attempt, and no node is on record to be."""
+        here = self.index(at.step)
+        steps = () if here is None else self.steps[: here + (at.opened is not None)]
+        return here is not None and not at.nodes and not any(step.touches for step in steps)
+
     def needs(self, at: Position) -> frozenset[str]:
         """The facts that are read here, of those that no pass reads without being asked to: what the leg on record names."""
         key = at.step, at.direction, at.opened is not None
@@ -193,8 +201,8 @@ class Intent:
     """What the user wants, as far as the walk is concerned. `approved` and `held` name steps.
 
     With `undo_failures` a step that is stalled is taken back. `undo_known` says that the user knows of a migration that
-    turned back by itself: from then on the direction is theirs again. `void` holds approvals that do not count: step ->
-    why not, in words.
+    rolled back by itself: from then on the direction is theirs again. `changed` says that the spec is not the one of the
+    plan on record any more. `void` holds approvals that do not count: step -> why not, in words.
     """
 
     direction: Direction
@@ -204,6 +212,7 @@ class Intent:
     patience: float
     undo_failures: bool = False
     undo_known: bool = False
+    changed: bool = False
     void: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -268,6 +277,9 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     if at.finished and (at.direction is intent.direction or at.direction is Direction.FORWARD):
         judge.all_open(step.rests_on, picture)
         return at, (), ""
+    if intent.changed and index > 0 and at.direction is intent.direction is Direction.FORWARD and plan.is_untouched(at):
+        first = plan.steps[0].name
+        return at.enter(first, now), (), f"the spec was changed, and nothing is touched yet: {first} looks again"
     leg = step.leg(at.direction)
     one_way = leg is not None and leg.one_way and not at.finished
     if at.direction is not intent.direction and not intent.paused and not one_way:

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field, replace
 
 from switchover.api.status import Direction
 
+PREFLIGHT = "Preflight"
+"""The first step of every plan. It changes nothing, and there is a plan to approve only after it: it cannot be held."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:

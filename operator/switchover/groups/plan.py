@@ -40,7 +40,8 @@ CURE = rollouts.restart_one(after=(PODS_ARE_MEMBERS,))
 """One pod restarted: its joining makes a coordinator assign again that has forgotten to
 (docs/facts/groups.md#upgrade-alone-from-43-on)."""
 
-PREFLIGHT: Step[Picture] = Step(Name.PREFLIGHT, forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
+PREFLIGHT: Step[Picture] = Step(
+    Name.PREFLIGHT, touches=False, forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
 BASELINE: Step[Picture] = Step(
     Name.BASELINE,
     forward=Leg(

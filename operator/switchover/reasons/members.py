@@ -15,9 +15,9 @@ ASSIGNMENT_USER_DATA = Reason(
             "it too. Java's assignors, and librdkafka's `range` and `roundrobin`, do not.",
     look="Which client and strategy the member in the message uses: `kubectl logs POD`, its configuration. "
          "`status.group.assignor` is the strategy in force.",
-    do="There is no way online. Set `spec.protocol.strategy: Offline`: all members stop and start again. The spec "
-       "can be changed in Preflight and after a rollback; if a plan is on record already, set `desiredState: "
-       "RolledBack` first.")
+    do="There is no way online. Set `spec.protocol.strategy: Offline`: all members stop and start again. Once "
+       "Baseline has begun that takes a rollback: `switchover rollback cgmig/NAME`, change it when it is RolledBack, "
+       "then `switchover retry cgmig/NAME`.")
 
 ASSIGNOR_UNKNOWN = Reason(
     SUBJECT, "AssignorUnknown", Urgency.STANDS,

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
+from switchover.api.status import Direction
 from switchover.cluster import coming_up
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.picture import Picture
@@ -66,7 +68,18 @@ def controllers_coming_up(picture: Picture) -> Verdict | None:
     told = phase.words + (f"; {others} more {'does' if others == 1 else 'do'} not come up" if others else "")
     if not phase.in_trouble:
         return unknown(CONTROLLER_COMING_UP, told, subject=f"pod {name}", unblocks="the pods start and answer")
-    return unknown(CONTROLLER_IN_TROUBLE, told, subject=f"pod {name}", unblocks=f"{phase.look} says more")
+    return unknown(CONTROLLER_IN_TROUBLE, told, subject=f"pod {name}",
+                   unblocks=f"{phase.look} says more{_other_spec(picture)}")
+
+
+def _other_spec(picture: Picture) -> str:
+    """The way to other controllers, where nothing but they was made yet: their part of the spec stays as it is till then."""
+    at, (name, namespace) = picture.position, picture.named
+    if at.step != Step.PROVISION_CONTROLLERS or at.direction is Direction.BACKWARD:
+        return ""
+    named = f"{name} --namespace {namespace}"
+    return (f"; where spec.controllers must change: switchover rollback {named}, change it once that is RolledBack, then"
+            f" switchover retry {named}")
 
 
 def leading_controller(picture: Picture) -> str:

@@ -11,6 +11,7 @@ from switchover.cluster.preflight import (
     clocks,
     cluster,
     configuration,
+    controllers,
     disks,
     ensemble,
     objects,
@@ -25,11 +26,13 @@ from switchover.cluster.preflight import (
 )
 from switchover.cluster.preflight.cluster import BROKERS_IDENTIFIED as BROKERS_IDENTIFIED
 from switchover.cluster.preflight.cluster import BROKERS_ON_RECORD as BROKERS_ON_RECORD
+from switchover.cluster.preflight.controllers import OF_CONTROLLERS as OF_CONTROLLERS
 from switchover.cluster.preflight.reading import broker_workloads as broker_workloads
 from switchover.engine.gate import Gate
 
 GATES: tuple[Gate[Picture], ...] = (
     *configuration.CHECKS,
+    *controllers.CHECKS,
     *classes.CHECKS,
     *security.CHECKS,
     *rights.CHECKS,

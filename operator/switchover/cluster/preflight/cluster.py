@@ -17,7 +17,6 @@ from switchover.reasons.preflight_cluster import (
     BROKERS_NOT_IDENTIFIED,
     DEAD_BROKER_IN_ASSIGNMENT,
     MALFORMED_NODE,
-    NODE_ID_TAKEN,
     PENDING_DELETES,
     REASSIGNING,
     TOPIC_CANNOT_SPARE_A_BROKER,
@@ -59,9 +58,6 @@ def find_strangers(picture: Picture) -> Iterator[Verdict]:
     for stranger in sorted(set(state.brokers) - known):
         yield fail(UNKNOWN_BROKER, f"broker {stranger} is registered but is no pod of spec.brokers",
                    subject=f"broker {stranger}", unblocks="name all StatefulSets of the cluster in spec.brokers")
-    for shared in sorted(known & set(picture.controllers.values())):
-        yield fail(NODE_ID_TAKEN, f"controller id {shared} is a broker's id", subject=f"broker {shared}",
-                   unblocks="choose another spec.controllers.firstNodeId")
     dead = [
         f"{name}-{partition} is assigned to broker {broker}"
         for name, topic in sorted(topics(picture).topics.items())

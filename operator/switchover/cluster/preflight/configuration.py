@@ -10,12 +10,7 @@ from switchover.cluster.preflight.reading import Configured, configured, examine
 from switchover.engine.gate import Verdict, check, fail, info, several, warn
 from switchover.kafka.node import MARKER, BrokerExamination
 from switchover.reasons.brokers import DOOR_STILL_THERE
-from switchover.reasons.preflight_cluster import (
-    ALREADY_KRAFT,
-    LISTENER_NAME_TAKEN,
-    LISTENERS_SET_AT_RUN_TIME,
-    MIGRATION_ALREADY_CONFIGURED,
-)
+from switchover.reasons.preflight_cluster import ALREADY_KRAFT, LISTENERS_SET_AT_RUN_TIME, MIGRATION_ALREADY_CONFIGURED
 
 TOKEN_KEYS = ("delegation.token.secret.key", "delegation.token.master.key")
 LISTENERS = ("listeners", "advertised.listeners")
@@ -30,7 +25,6 @@ TAKEN_BY_CONTROLLERS = (
 
 
 def find_contradictions(picture: Picture) -> Iterator[Verdict]:
-    listener = picture.spec.controllers.listener.name
     for found in configured(picture):
         subject = f"broker {found.broker_id}"
         if found.has("process.roles"):
@@ -40,9 +34,6 @@ def find_contradictions(picture: Picture) -> Iterator[Verdict]:
             yield fail(MIGRATION_ALREADY_CONFIGURED, f"{subject} already has settings of a migration begun by hand",
                        subject=subject,
                        unblocks=f"remove {modes.MIGRATION_FLAG} and controller.* from its configuration, and restart it")
-        if listener in {item.partition("://")[0].strip() for item in found.keys.get("listeners", "").split(",")}:
-            yield fail(LISTENER_NAME_TAKEN, f"{subject} has a listener {listener} of its own", subject=subject,
-                       unblocks="choose another spec.controllers.listener.name")
         if marked := [name for name in found.hidden if name.startswith(MARKER)]:
             yield fail(DOOR_STILL_THERE, f"{subject} was started through the door of an earlier attempt ({marked[0]})",
                        subject=subject, unblocks="restart it by its own template")
@@ -119,11 +110,13 @@ def find_features_that_change(picture: Picture) -> Iterator[Verdict]:
                    cure="renew tokens before it begins, or let clients repeat the request")
 
 
+LISTENERS_OF_RUN_TIME = check("Listeners", find_listeners_of_run_time,
+                              "every broker has its listeners from its own configuration", needs=(Need.EXAMINATION,))
+
 CHECKS = (
     check("Configuration", find_contradictions, "nothing in the brokers' configuration is in the way",
           needs=(Need.EXAMINATION,)),
-    check("Listeners", find_listeners_of_run_time, "every broker has its listeners from its own configuration",
-          needs=(Need.EXAMINATION,)),
+    LISTENERS_OF_RUN_TIME,
     check("BrokersAlike", find_differences, "the brokers have the same settings where controllers take them",
           needs=(Need.EXAMINATION,)),
     check("Features", find_features_that_change, "features that change were looked for", needs=(Need.EXAMINATION,)),

@@ -1,13 +1,11 @@
 """What must be there in Kubernetes, and be ours to change."""
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
 from switchover.cluster import names, template
-from switchover.cluster.controllers import manifests
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
 from switchover.cluster.ending import needs_zookeeper
 from switchover.cluster.needs import Need
@@ -15,7 +13,6 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import configured, examined, image_of, kubernetes, workloads
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, several, unknown, wait, warn
 from switchover.grouped import grouped
-from switchover.kubernetes.selectors import selects
 from switchover.kubernetes.workloads import Workload
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.preflight_cluster import (
@@ -149,7 +146,6 @@ def find_budgets_in_the_way(picture: Picture) -> Iterator[Verdict]:
             yield warn("NoBudget", f"no PodDisruptionBudget selects {several(unguarded)} of StatefulSet {name}: a drain may"
                        " take brokers away while others are being moved", subject=subject,
                        cure="create one with maxUnavailable 1")
-    yield from _budgets_of_the_controllers(picture)
 
 
 def _budgets_of_a_pod(picture: Picture, workload: Workload) -> Iterator[Verdict]:
@@ -170,25 +166,6 @@ def _budgets_of_a_pod(picture: Picture, workload: Workload) -> Iterator[Verdict]
         yield fail(SEVERAL_BUDGETS, f"{who} more than one PodDisruptionBudget ({several(budgets)}): Kubernetes refuses to"
                    " evict such a pod", subject=f"StatefulSet {workload.name}", observed=len(budgets), threshold=1,
                    unblocks=cure)
-
-
-def _budgets_of_the_controllers(picture: Picture) -> Iterator[Verdict]:
-    """The controllers get a budget of their own: one more that selects them, such as the namespace's, would be too many."""
-    own = picture.spec.controllers.name
-    _, _, first = next(workloads(picture))
-    labels = manifests.pod_labels(picture.name, picture.spec, first.template, (first.selector, *first.selectors.values()))
-    selectors = {name: each for _, _, workload in workloads(picture) for name, each in workload.selectors.items()}
-    for budget, selector in sorted(selectors.items()):
-        if budget == own or not selects(selector, labels):
-            continue
-        but_them = {"key": names.CONTROLLERS_LABEL, "operator": "DoesNotExist"}
-        expressions = [*((selector or {}).get("matchExpressions") or ()), but_them]
-        patch = json.dumps({"spec": {"selector": {"matchExpressions": expressions}}})
-        subject = f"PodDisruptionBudget {budget}"
-        yield fail(SEVERAL_BUDGETS, f"{subject} would select the controllers, beside the one that the migration makes for"
-                   " them: Kubernetes refuses to evict such a pod", subject=subject, observed=2, threshold=1,
-                   unblocks=f"kubectl --namespace {picture.namespace} patch poddisruptionbudget {budget} --type merge"
-                   f" --patch '{patch}'")
 
 
 def find_volatile_data(picture: Picture) -> Iterator[Verdict]:
@@ -256,16 +233,19 @@ def find_refused_change(picture: Picture) -> Iterator[Verdict]:
                        unblocks="have the mutating webhook leave that StatefulSet alone")
 
 
+IMAGE_ALLOWED = check("ImageAllowed", find_not_allowed, "the images of brokers and controllers are such as the chart allows")
+STORAGE = check("Storage", find_storage_trouble, "the controllers' storage class exists", needs=(Need.EXAMINATION,))
+
 CHECKS = (
     check("ObjectsExist", find_missing_objects, "the brokers' StatefulSets exist"),
     check("StartScripts", find_start_scripts, "the edits of a mode can be made where Kafka is started"),
-    check("ImageAllowed", find_not_allowed, "the images of brokers and controllers are such as the chart allows"),
+    IMAGE_ALLOWED,
     check("Probes", find_missing_probes, "a broker's pod is ready only when Kafka listens"),
     check("PodsWithoutZooKeeper", find_pods_that_need_zookeeper, "of the brokers' pods Kafka alone asks for ZooKeeper"),
     check("NodesSeen", find_nodes_unseen, "the nodes of the brokers can be seen"),
     check("Budgets", find_budgets_in_the_way, "every broker can be evicted"),
     check("BrokerVolumes", find_volatile_data, "the brokers' data outlives their pods", needs=(Need.EXAMINATION,)),
-    check("Storage", find_storage_trouble, "the controllers' storage class exists", needs=(Need.EXAMINATION,)),
+    STORAGE,
     check("TemplateChange", find_refused_change, "a dry run of the template change succeeds", needs=(Need.EXAMINATION,)),
     check("ClusterIsFree", find_another_migration, "no other migration moves this cluster"),
 )

@@ -74,8 +74,10 @@ def find_names_of_charts(picture: Picture) -> Iterator[Verdict]:
                        cure=f"set spec.controllers.name to {release}-kraft")
 
 
+NAMES = check("Names", find_objects, "no object stands where Switchover's will", needs=(Need.EXAMINATION,))
+
 CHECKS = (
     check("Residue", find_znodes, "nothing is left of an earlier attempt in ZooKeeper"),
-    check("Names", find_objects, "no object stands where Switchover's will", needs=(Need.EXAMINATION,)),
+    NAMES,
     check("NamesOfCharts", find_names_of_charts, "no chart has the controllers' name for objects to come"),
 )

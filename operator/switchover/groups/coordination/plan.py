@@ -106,7 +106,7 @@ AUDIT: Step[Picture] = Step(
 HAND_OVER: Step[Picture] = Step(
     Name.HAND_OVER, back=None, irreversible=True, begun=goals.check_release_begun,
     forward=Leg(goal=goals.release, done=(RELEASED,)))
-PREFLIGHT: Step[Picture] = Step(Name.PREFLIGHT, forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
+PREFLIGHT: Step[Picture] = Step(Name.PREFLIGHT, touches=False, forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
 
 
 def plan_of(migration: CoordinationMigration, *, audited: bool = False) -> Plan[Picture]:
