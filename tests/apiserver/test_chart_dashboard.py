@@ -47,7 +47,7 @@ def told() -> Iterator[dict[str, str]]:
         for sample in family.samples:
             labels = {"namespace": "kafka", "job": "switchover", **sample.labels}        # as a PodMonitor adds them
             written = ",".join(f'{key}="{value}"' for key, value in labels.items())
-            yield {"series": f"{sample.name}{{{written}}}", "values": f"{sample.value}x10"}
+            yield {"series": f"{sample.name}{{{written}}}", "values": f"{float(sample.value)}x10"}
 
 
 def unread(wanted: Any, found: Any, path: str = "") -> Iterator[str]:

@@ -18,6 +18,7 @@ from switchover.engine.message import SLACK
 from switchover.kubernetes.client.survey import GROUP_RIGHTS, RIGHTS
 from switchover.operator.metrics import Metrics
 from switchover.operator.settings import read_settings
+from switchover.reasons import REASONS, runbook_of
 
 CLUSTERS, GROUPS = "KafkaMigration", "ConsumerGroupMigration"
 PLURALS = {CLUSTERS: "kafkamigrations", GROUPS: "consumergroupmigrations"}
@@ -504,9 +505,12 @@ def test_each_alert_has_a_summary_and_a_runbook_that_is_there_and_asks_for_metri
     Metrics(registry, lambda: 0.0)
     known = {sample for family in registry.collect() for sample in (family.name, f"{family.name}_total")}
     for rule in rules:
-        page, _, anchor = rule["annotations"]["runbook_url"].removeprefix("https://git.example.com/").partition("#")
-        assert (ROOT / page).is_file(), rule
-        assert not anchor or f"## {anchor.replace('-', ' ')}" in (ROOT / page).read_text().lower(), rule
+        url = rule["annotations"]["runbook_url"].removeprefix("https://git.example.com/")
+        of_reason = "{{ $labels.runbook }}"
+        for place in [url.replace(of_reason, runbook_of(each)) for each in (*REASONS, "?")] if of_reason in url else [url]:
+            page, _, anchor = place.partition("#")
+            assert (ROOT / page).is_file(), place
+            assert not anchor or f"## {anchor.replace('-', ' ')}" in (ROOT / page).read_text().lower(), place
         assert rule["annotations"]["summary"], rule
         asked = set(re.findall(r"switchover_\w+", rule["expr"]))
         assert asked, rule

@@ -22,6 +22,7 @@ from switchover.cli import doctor, objects, writing
 from switchover.cli.main import app
 from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, KINDS
 from switchover.cli.place import Place
+from switchover.engine.intent import RETRY
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.outside.clock import WallClock
@@ -210,6 +211,27 @@ async def test_pause_resume_and_rollback_change_what_is_wanted(
         code, text, _ = await asyncio.to_thread(run, act, name, "--yes")
         assert (code, text.splitlines()[-1]) == (0, f"{kind.short}/{name} now wants {wanted}")
         assert (await spec_of(server, kind, name))["desiredState"] == wanted
+
+
+@pytest.mark.parametrize(("kind", "name"), [(KAFKA_MIGRATION, "kafka"), (CONSUMER_GROUP_MIGRATION, "orders")],
+                         ids=lambda each: getattr(each, "short", each))
+async def test_what_rolled_back_by_itself_is_begun_again_by_one_command(
+        kind: Any, name: str, world: dict[str, dict[str, Any]], run: Run, server: ApiServer,
+        change: Callable[..., Any]) -> None:
+    rollback = {"available": True, "failure": "GroupLag", "failureStep": "Canary", "failureGate": "LagHealthy"}
+    await change(kind, name, {**world[name], "phase": "RolledBack", "attempt": 2, "rollback": rollback, "progress": {
+        "step": "Preflight", "direction": "Backward", "completeTime": "2026-11-29T10:00:00Z"}})
+    code, _, why = await asyncio.to_thread(run, "resume", name, "--yes")
+    assert code == 2
+    assert "has rolled back by itself from Canary for GroupLag" in why
+    assert why.endswith(f"switchover retry {kind.short}/{name} begins attempt 3\n")
+    code, text, _ = await asyncio.to_thread(run, "retry", name, "--yes")
+    assert (code, text.splitlines()[-1]) == (0, f"{kind.short}/{name} begins attempt 3")
+    found = await KubernetesMigrations(server, WallClock(), kind.name, kind.plural).get(name)
+    assert found is not None
+    assert found["metadata"]["annotations"][RETRY] == f"{found['metadata']['uid']}/2"
+    code, _, why = await asyncio.to_thread(run, "retry", name, "--yes")
+    assert (code, "attempt 3 begins by itself after that" in why) == (2, True)
 
 
 async def test_an_act_says_when_no_operator_or_another_release_will_do_it(

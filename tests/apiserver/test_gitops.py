@@ -12,6 +12,7 @@ from apiserver.conftest import ROOT, sandbox
 from patience import stretched
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.kafka_migration import KafkaMigration
+from switchover.engine.intent import RETRY, retry_of
 from unit.statuses import Object, all_objects
 
 ARGO_CD = ROOT / "deploy" / "argocd" / "argocd-cm.yaml"
@@ -117,7 +118,7 @@ LAST = ("Finalize", "HandOver")
 
 
 def test_an_action_changes_what_its_name_says_and_leaves_a_spec_that_is_accepted(judged):
-    wanted = {"pause": "Paused", "resume": "Running", "rollback": "RolledBack"}
+    wanted = {"pause": "Paused", "resume": "Running", "rollback": "RolledBack", "retry": "Running"}
     offered = set()
     for of, verdict in judged:
         for name, action in verdict["actions"].items():
@@ -129,6 +130,8 @@ def test_an_action_changes_what_its_name_says_and_leaves_a_spec_that_is_accepted
             KINDS[of["kind"]].model_validate({**of, "spec": after})
             changed = {"approvals": after["approvals"]} if name == "approve" else {"desiredState": wanted[name]}
             assert after == {**before, **changed}
+            told = {RETRY: retry_of(of["metadata"]["uid"], of["status"].get("attempt", 1))} if name == "retry" else {}
+            assert action.get("annotations", {}) == {**of["metadata"].get("annotations", {}), **told}
     assert offered == {"approve", *wanted}
 
 
@@ -144,6 +147,23 @@ def test_an_approval_by_argo_cd_is_for_the_plan_on_record_and_never_of_a_point_o
             *_, given = action["spec"]["approvals"]
             assert (given["name"], given["planHash"]) == (step, status["planHash"])
     assert steps == {"Rollout"}
+
+
+def test_what_rolled_back_by_itself_can_be_tried_again_or_acknowledged(judged):
+    """By one action each; before, there was none."""
+    seen = set()
+    for of, verdict in judged:
+        status, actions = of["status"], verdict["actions"]
+        back = (status.get("progress") or {}).get("direction") == "Backward"
+        assert actions["retry"]["disabled"] == (not back)
+        if phase_of(of) == "RolledBack by itself":
+            seen.add(of["kind"])
+            assert actions["rollback"]["disabled"] == (of["spec"]["desiredState"] == "RolledBack")
+            assert actions["rollback"]["displayName"] == "Acknowledge the rollback"
+            [again] = evaluate([{**of, "metadata": {**of["metadata"], "annotations": actions["retry"]["annotations"]},
+                                 "spec": actions["retry"]["spec"]}])
+            assert again["actions"]["retry"]["disabled"], "it counts once"
+    assert seen == set(KINDS)
 
 
 def test_what_has_ended_is_not_paused_and_what_cannot_go_back_is_not_rolled_back(judged):

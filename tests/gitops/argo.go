@@ -33,10 +33,13 @@ type customization struct {
 	}
 }
 
-// action is one that is offered. Spec is what the resource's would be after it.
+// action is one that is offered. Spec and Annotations are what the resource's
+// would be after it.
 type action struct {
-	Disabled bool           `json:"disabled"`
-	Spec     map[string]any `json:"spec,omitempty"`
+	Disabled    bool              `json:"disabled"`
+	DisplayName string            `json:"displayName"`
+	Spec        map[string]any    `json:"spec,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 func readArgo(path string) (argoCD, error) {
@@ -101,6 +104,9 @@ func (a argoCD) actions(object *unstructured.Unstructured) (map[string]action, e
 			continue
 		}
 		var after struct {
+			Metadata struct {
+				Annotations any `json:"annotations"` // an empty one is written as a list, too
+			} `json:"metadata"`
 			Spec map[string]any `json:"spec"`
 		}
 		if err := run(script, object, &after); err != nil {
@@ -111,6 +117,12 @@ func (a argoCD) actions(object *unstructured.Unstructured) (map[string]action, e
 			return nil, err
 		}
 		each.Spec, _ = cleaned(after.Spec, before).(map[string]any)
+		if annotations, ok := after.Metadata.Annotations.(map[string]any); ok {
+			each.Annotations = map[string]string{}
+			for key, value := range annotations {
+				each.Annotations[key] = fmt.Sprint(value)
+			}
+		}
 		found[name] = each
 	}
 	if len(found) != len(defined) {
