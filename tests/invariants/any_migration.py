@@ -40,6 +40,8 @@ PLACES = {
     "missing state": {"DualWrite>", "MoveBrokers>", "Soak>", "Finalize>", "MoveBrokers<", "CopyMetadata<"},
 }
 """Where an effect on each kind of thing belongs: `>` forward, `<` on the way back."""
+UNTOUCHED = ("Rehearse>", "UpgradeBrokers>")
+"""From where a spec that was changed is checked again; from the last one until it has begun."""
 NO_EFFECT = ("lease", "event", "migration")
 
 
@@ -62,6 +64,10 @@ def phase_moves_along_the_edges(memory: Memory, event: Event) -> Iterator[str]:
         return
     if before.backward is not now.backward or before.attempt != now.attempt:
         yield from _turned(before, now)
+        return
+    if now.place == f"{STEPS[0]}>":
+        if before.nodes or before.place not in UNTOUCHED or (before.place == UNTOUCHED[-1] and before.opened):
+            yield f"{before.place} is checked again although something is touched"
         return
     onward = -1 if now.backward else 1
     if now.step not in STEPS or STEPS.index(now.step) != STEPS.index(before.step) + onward:
@@ -161,16 +167,16 @@ RESCUED = {"ControllerNotReady", "DualWriteStuck", "MetadataDiffers", "LeaderStu
 
 def _counts(gate: str) -> bool:
     """The others of a batch may be under way while one of them moves on."""
-    return not gate.startswith("Replace/") and gate not in ("Bake", "Lease", "Effects", "Paused", "Deletion")
+    return not gate.startswith("Replace/") and gate not in ("Bake", "Lease", "Effects", "Paused", "Deletion", "Rollback")
 
 
 def _steps_aside(before: Standing, now: Standing) -> bool:
-    """Turning, and taking back a proof or what was to become one: these need no gate."""
+    """Turning, beginning with Preflight again, and taking back a proof or what was to become one: these need no gate."""
     turned = (before.backward, before.attempt) != (now.backward, now.attempt)
     unproven = before.baking_since is not None and now.baking_since is None and bool(now.batch_nodes)
     told = (before.status.get("rollback") or {}).get("failure") != (now.status.get("rollback") or {}).get("failure")
     rescue = bool(before.batch_nodes) and bool(now.batch_nodes) and before.batch_nodes != now.batch_nodes
-    return turned or unproven or told or rescue or now.gave_up(before) or not before.step
+    return turned or unproven or told or rescue or now.gave_up(before) or not before.step or now.place == f"{STEPS[0]}>"
 
 
 def a_wish_is_heard(memory: Memory, event: Event) -> Iterator[str]:

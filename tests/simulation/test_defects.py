@@ -115,6 +115,44 @@ def test_a_record_that_cannot_be_read_is_told_and_kept(
     assert not whole or world.end_state() == reference()[0]
 
 
+@pytest.mark.parametrize("reason", ["InvalidSpec", "StatusUnreadable", "Defect"])
+def test_whoever_watches_prometheus_is_told_of_it_too_and_by_an_operator_that_has_just_begun(
+        world: MigrationWorld, monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
+    """The metrics went on saying Running, and after a restart of the operator there was no series of it at all."""
+    until_step(world, "MoveBrokers", 1)
+    uid, spec, history = (world.migration["metadata"]["uid"], world.migration["spec"], world.status["history"])
+
+    def put(brokers: Any, history: Any) -> None:
+        def change(found: dict[str, Any]) -> None:
+            found["spec"].update(brokers=brokers)
+            found["status"].update(history=history)
+
+        world.api.edit("kafkamigrations", NAME, change)
+
+    def told() -> dict[str, list[tuple[str | None, ...]]]:
+        families = {family.name: family.samples for registry in world.metrics for family in registry.collect()}
+        labels = {"stalled": ("migration", "reason", "runbook"), "phase": ("migration", "phase"),
+                  "step": ("migration", "step", "direction"), "migration_info": ("migration", "name")}
+        return {name: [tuple(map(each.labels.get, of)) for each in families[f"switchover_{name}"] if each.value == 1]
+                for name, of in labels.items()}
+
+    wanted = {"stalled": [(uid, reason, f"runbooks/walk.md#{reason.lower()}")], "phase": [(uid, "Stalled")],
+              "step": [(uid, "MoveBrokers", "Forward")], "migration_info": [(uid, NAME)]}
+    begun = world.live(lambda: bool(told()["phase"]))
+    assert begun
+    assert told()["stalled"] == []
+    with monkeypatch.context() as broken:
+        if reason == "Defect":
+            world.defective = True
+            broken.setattr(KafkaMigrations, "plan", lambda *_: {}["s3cret"])
+        put([] if reason == "InvalidSpec" else spec["brokers"], "none" if reason == "StatusUnreadable" else history)
+        for _ in ("the operator that met it", "the next one"):
+            assert world.live(lambda: told() == wanted, limit=60)
+    world.defective = False
+    put(spec["brokers"], history)
+    assert world.live(lambda: told()["stalled"] == [] and told()["phase"] == [(uid, "Running")]), "and it is over"
+
+
 def rewritten(world: MigrationWorld, **progress: object) -> None:
     """As `kubectl edit --subresource=status` does it, or a restore; the jury takes it for what is on record."""
     world.api.edit("kafkamigrations", NAME, lambda found: found["status"]["progress"].update(progress))

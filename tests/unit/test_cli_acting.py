@@ -12,6 +12,7 @@ import pytest
 from switchover.cli import acting
 from switchover.cli.acting import Act, Approval
 from switchover.cli.objects import KINDS, Found
+from switchover.engine.intent import RETRY
 from switchover.outside.errors import Refused
 
 RECORDED = Path(__file__).parent / "last_release"
@@ -97,6 +98,56 @@ def test_it_says_what_cannot_be_undone_and_what_it_takes_the_place_of() -> None:
 
 
 # --- the other acts -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("short", ["kmig", "cgmig"])
+def test_a_retry_names_the_object_and_its_attempt_and_keeps_the_annotations_that_there_are(short: str) -> None:
+    resource = deepcopy(dict(recorded(short, attempt=3).resource))
+    resource["metadata"]["annotations"] = {"mine": "stays", RETRY: "an older one"}
+    resource["spec"]["desiredState"] = "RolledBack"
+    after = patched(resource, acting.retry_patch(resource))
+    assert after["metadata"]["annotations"] == {"mine": "stays", RETRY: f"{resource['metadata']['uid']}/3"}
+    assert after["spec"]["desiredState"] == "Running"
+
+
+BY_ITSELF = {"available": True, "failure": "GroupLag", "failureStep": "Canary", "failureGate": "LagHealthy",
+             "failureMessage": "5 behind"}
+BACK = {"step": "Canary", "direction": "Backward"}
+ENDED = {"step": "Preflight", "direction": "Backward", "completeTime": "2026-11-29T10:00:00Z"}
+WHY = "by itself from Canary for GroupLag: LagHealthy: 5 behind"
+
+
+@pytest.mark.parametrize("short", ["kmig", "cgmig"])
+@pytest.mark.parametrize(("progress", "stands"), [(BACK, f"is rolling back {WHY}, and stands at Canary"),
+                                                  (ENDED, f"has rolled back {WHY}")])
+def test_after_an_automatic_rollback_every_act_says_what_happened(short: str, progress: Any, stands: str) -> None:
+    found = recorded(short, progress=progress, rollback=BY_ITSELF, attempt=2)
+    with pytest.raises(Refused, match=f"{stands}: resume changes nothing; switchover retry {found.name} begins attempt 3"):
+        acting.refuse(found, Act.RESUME)
+    for act in (Act.ROLLBACK, Act.RETRY):
+        acting.refuse(found, act)
+        assert f"it {stands}" in "\n".join(acting.words(found, act))
+    paused = wanting(recorded(short, progress=progress, rollback=BY_ITSELF, attempt=2), "Paused")
+    acting.refuse(paused, Act.RESUME)
+    assert f"it {stands}, and that goes on; switchover retry {found.name} begins attempt 3" in [
+        *acting.words(paused, Act.RESUME)]
+
+
+@pytest.mark.parametrize(("status", "words"), [
+    ({}, "kmig/.* is not rolled back: it stands at MoveBrokers, .* first switchover rollback kmig/"),
+    ({"phase": "Succeeded"}, "has succeeded: there is nothing to retry")])
+def test_what_is_not_rolled_back_is_not_retried(status: Any, words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        acting.refuse(recorded(**status), Act.RETRY)
+
+
+def test_a_retry_is_asked_for_once_and_again_after_somebody_wanted_otherwise() -> None:
+    found = recorded(progress=BACK, rollback=BY_ITSELF)
+    asked = Found(found.kind, patched(found.resource, acting.retry_patch(found.resource)))
+    assert asked.is_retried
+    with pytest.raises(Refused, match="attempt 2 begins by itself after that"):
+        acting.refuse(asked, Act.RETRY)
+    acting.refuse(wanting(asked, "RolledBack"), Act.RETRY)
 
 
 @pytest.mark.parametrize(("act", "state"), [(Act.PAUSE, "Paused"), (Act.RESUME, "Running"), (Act.ROLLBACK, "RolledBack")])

@@ -15,6 +15,7 @@ from switchover.cli.main import app
 from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.schemas import paths, schemas
 from switchover.cli.watching import End, Goal, duration, end_of
+from switchover.engine.intent import RETRY, retry_of
 from switchover.outside.errors import Refused
 from switchover.reasons import REASONS
 from switchover.reasons.pages import explained
@@ -145,16 +146,19 @@ def test_an_operator_elsewhere_counts_where_it_serves_the_namespace(watch: str, 
     assert operators.serves(pod, "shop") is served
 
 
-def at(phase: str, *, hold: bool = False, observed: int = 2) -> Found:
+def at(phase: str, *, hold: bool = False, observed: int = 2, retried: bool = False) -> Found:
     status: dict[str, Any] = {"phase": phase, "observedGeneration": observed}
     if hold:
         status["conditions"] = [{"type": "AwaitingApproval", "status": "True"}]
-    return Found(KAFKA_MIGRATION, {"metadata": {"name": "kafka", "generation": 2}, "status": status})
+    annotations = {RETRY: retry_of("uid-1", 1)} if retried else {}
+    metadata = {"name": "kafka", "generation": 2, "uid": "uid-1", "annotations": annotations}
+    return Found(KAFKA_MIGRATION, {"metadata": metadata, "status": status})
 
 
 @pytest.mark.parametrize(("found", "goal", "end"), [
     (at("Succeeded"), Goal.SUCCEEDED, End.REACHED), (at("RolledBack"), Goal.SUCCEEDED, End.MISSED),
-    (at("Stalled"), Goal.SUCCEEDED, None), (at("Succeeded", observed=1), Goal.SUCCEEDED, None),
+    (at("RolledBack", retried=True), Goal.SUCCEEDED, None), (at("Stalled"), Goal.SUCCEEDED, None),
+    (at("Succeeded", observed=1), Goal.SUCCEEDED, None),
     (at("AwaitingApproval", hold=True), Goal.HOLD, End.REACHED), (at("Running"), Goal.HOLD, None),
     (at("Succeeded"), Goal.HOLD, End.MISSED), (at("RolledBack"), Goal.ROLLED_BACK, End.REACHED)])
 def test_waiting_ends_where_it_should_or_cannot_come_there(found: Found, goal: Goal, end: End | None) -> None:

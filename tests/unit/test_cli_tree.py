@@ -158,15 +158,15 @@ def test_the_first_reading_tells_where_it_stands() -> None:
     assert "step MoveBrokers" in lines
 
 
-def test_what_many_gates_wait_for_is_said_once() -> None:
+def test_what_one_more_gate_found_is_not_told_again() -> None:
     after = deepcopy(MOVING)
-    silent = {"verdict": "Unknown", "reason": "ZooKeeperUnknown", "message": "ZooKeeper at zk:2181 does not answer"}
-    after["status"]["waitingFor"] += [{**silent, "gate": f"G{number}"} for number in range(7)]
-    lines = list(changes(MOVING, after))
-    assert lines == [
-        "waits for G0, G1, G2, G3, G4 and 2 more Unknown ZooKeeperUnknown: ZooKeeper at zk:2181 does not answer"]
-    assert rendered(after).count("ZooKeeper at zk:2181 does not answer") == 1
-    assert "BrokerNotInSync kafka-1" in rendered(after)
+    silent = {"gate": "A", "verdict": "Unknown", "reason": "ZooKeeperUnknown", "message": "silent"}
+    after["status"]["waitingFor"].append(silent)
+    assert list(changes(MOVING, after)) == ["waits for A Unknown ZooKeeperUnknown: silent"]
+    more = deepcopy(after)
+    more["status"]["waitingFor"][-1]["gate"] = "A, B"
+    assert list(changes(after, more)) == []
+    assert "A, B ZooKeeperUnknown" in rendered(more)
 
 
 def test_the_end_of_the_way_back_is_told() -> None:
@@ -240,6 +240,27 @@ def test_holds_and_the_estimate_are_shown() -> None:
     assert "hold" not in line(text, "· Soak")
     assert "ETA in 2:00:05" in text.replace("\n", " ")
     assert "rollback available, takes 3:20" in text.replace("\n", " ")
+
+
+@pytest.mark.parametrize(("progress", "words"), [
+    ({"step": "Preflight", "direction": "Forward"}, "nothing to roll back"),
+    ({"step": "ProvisionControllers", "direction": "Forward"}, "available"),
+    ({"step": "DualWrite", "direction": "Backward"}, "under way"),
+    ({"step": "Preflight", "direction": "Backward", "completeTime": NOW}, "done")])
+def test_a_rollback_that_restarts_nothing_takes_no_time(progress: dict[str, str], words: str) -> None:
+    """It said "available, takes 0:00", in the middle of a rollback and after it, too."""
+    found = deepcopy(MOVING)
+    found["status"] |= {"progress": progress, "rollback": {"available": True, "estimatedSeconds": 0}}
+    assert str(tree(found, seconds(NOW)).label).endswith(f"rollback {words}")
+
+
+def test_a_rollback_that_nobody_asked_for_says_why_it_began() -> None:
+    back = deepcopy(MOVING)
+    back["status"] |= {"phase": "RollingBack", "summary": "rolling back by itself from MoveBrokers for GroupLag; …",
+                       "rollback": {"failure": "GroupLag"}}
+    assert "rolling back by itself from MoveBrokers for GroupLag" in rendered(back)
+    del back["status"]["rollback"]
+    assert "rolling back by itself" not in rendered(back)
 
 
 @pytest.mark.parametrize(("duration", "words"), [(59.6, "1:00"), (3599, "59:59"), (3600, "1:00:00"), (90_061, "1d 1:01:01")])

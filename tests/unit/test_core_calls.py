@@ -84,5 +84,13 @@ def test_each_end_is_told_and_the_one_that_nobody_wished_is_a_warning():
         (News.SUCCEEDED, folded(PICTURES["HandOver"]()).summary)]
     wished = calls("MoveBrokers", taken_back(), migration(desiredState="RolledBack"), direction=BACKWARD)
     assert [(each.news, each.warning) for each in wished] == [(News.ROLLED_BACK, False)]
-    by_itself = calls("MoveBrokers", taken_back("GroupLag"), direction=BACKWARD)
-    assert [(each.reason, each.warning) for each in by_itself] == [("Stalled", True)]
+    going = PICTURES["MoveBrokers"]()
+    turned = going.at(replace(going.position.turn(BACKWARD, NOW), failure="GroupLag"))
+    begun = calls("MoveBrokers", turned, direction=BACKWARD)
+    assert [(each.reason, each.about, each.news, each.warning) for each in begun] == [
+        ("AutomaticRollback", "GroupLag", News.ROLLING_BACK, True)]
+    own = migration()
+    first = folded(turned, own, direction=BACKWARD)
+    done = calls_of(first, folded(taken_back("GroupLag"), on_record(own, first), direction=BACKWARD))
+    assert [(each.reason, each.about, each.news, each.warning) for each in done] == [
+        ("Stalled", "GroupLag", News.STALLED, True)]

@@ -140,13 +140,26 @@ def held(message: str, lasted: float, *, seconds: float, samples: int = 1) -> Ma
 
 def test_the_most_urgent_comes_first_and_of_equals_the_oldest():
     told = waiting_of(judged(
-        Young=(wait("Waiting", "w"), NOW, False), Old=(wait("Waiting", "w"), NOW - 9, False),
+        Young=(wait("Waiting", "w"), NOW, False), Old=(wait("Waiting", "older"), NOW - 9, False),
         Blind=(unknown("NotObserved", "u"), NOW - 99, False), Broken=(fail("Failed", "f"), NOW, False)))
     assert [item.gate for item in told] == ["Broken", "Blind", "Old", "Young"]
 
 
 def test_what_is_open_is_not_waited_for():
     assert waiting_of(judged(Open=(passed(), NOW, True))) == ()
+
+
+def test_what_many_gates_found_is_told_once_with_their_names():
+    """The same sentence stood there once for each gate of the quorum."""
+    found = wait("Waiting", "pod kafka-controller-0 does not come up", subject="pod kafka-controller-0", unblocks="look")
+    gates = {f"G{number}": (found, NOW + number, False) for number in range(7)}
+    first, other = waiting_of(judged(**gates, Other=(replace(found, subject="pod kafka-controller-1"), NOW + 9, False)))
+    assert (first.gate, first.unblocks) == ("G0, G1, G2, G3, G4 and 2 more", "look")
+    assert first.since == datetime.fromtimestamp(NOW, UTC), "since when the first of them found it"
+    assert (other.gate, other.subject) == ("Other", "pod kafka-controller-1")
+    for different in ({"message": "it does"}, {"reason": "Other"}, {"unblocks": "wait"}, {"outcome": Outcome.FAIL}):
+        assert len(waiting_of(judged(A=(found, NOW, False), B=(replace(found, **different), NOW, False)))) == 2
+    assert len(streaks_of(judged(**gates))) == 7, "each gate is in status.gates"
 
 
 def test_a_gate_that_passes_and_must_go_on_is_told_as_waiting():

@@ -104,6 +104,23 @@ def test_a_held_step_waits_for_its_approval_and_goes_on_with_it(step):
     check_there(walk.until(), "Deployment")
 
 
+@each_plan
+def test_a_group_whose_spec_changes_before_its_pods_are_on_record_is_checked_again(plan):
+    walk = PLANS[plan]()
+    walk.wants(holds=["Baseline"])
+    for patience in (901, 902):
+        walk.until(lambda: walk.migration.status.phase == "AwaitingApproval")
+        assert (walk.position.step, walk.position.nodes, walk.world.done) == ("Baseline", {}, [])
+        walk.wants(gates={**walk.wanted.get("gates", {}), "stepPatienceSeconds": patience})
+        assert "Preflight looks again" in walk.step().note
+    walk.until(lambda: walk.migration.status.phase == "AwaitingApproval")
+    walk.wants(approvals=[{"name": "Baseline", "planHash": walk.migration.status.plan_hash, "approver": "alice"}])
+    walk.until(lambda: bool(walk.position.nodes))
+    walk.wants(gates={**walk.wanted["gates"], "stepPatienceSeconds": 903})
+    check_there(walk.until(), plan)
+    assert walk.steps.count("Preflight") == 3
+
+
 def test_a_hold_on_a_step_that_the_plan_does_not_have_is_a_finding_of_preflight():
     walk = PLANS["Deployment bridged"]()
     walk.wants(holds=["Promote"])

@@ -29,6 +29,8 @@ def test_each_field_says_what_it_is_called() -> None:
 @pytest.mark.parametrize(("call", "summary", "severity", "runbook"), [
     (stopped(INVALID_SPEC, "spec.brokers: missing"), "is stalled: spec.brokers: missing", "critical",
      f"{DOCS}/runbooks/walk.md#invalidspec"),
+    (Call("AutomaticRollback", "GroupLag", "by itself from Canary for GroupLag", warning=True, news=News.ROLLING_BACK),
+     "rolls back: by itself from Canary for GroupLag", "warning", f"{DOCS}/runbooks/lag.md#grouplag"),
     (Call("AwaitingApproval", "Finalize", "Finalize waits", warning=False, news=News.HELD),
      "waits for a person: Finalize waits", "warning", f"{DOCS}/runbooks/AwaitingApproval.md"),
     (Call("Succeeded", "1", "on KRaft", warning=False, news=News.SUCCEEDED), "has succeeded: on KRaft", "info", ""),

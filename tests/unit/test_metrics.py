@@ -1,6 +1,7 @@
 """What a scrape says of migrations: by uid alone, with no word of a tenant, and nothing of what could not be observed."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,22 +15,29 @@ from switchover.cluster import figures as kraft
 from switchover.cluster import modes
 from switchover.cluster.facts import Facts
 from switchover.cluster.figures import METADATA_TYPE, figures
+from switchover.cluster.kind import KafkaMigrations
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.cluster.status import next_status
 from switchover.engine import figures as common
-from switchover.engine.figures import waits_of
+from switchover.engine.figures import Figure, waits_of
 from switchover.engine.gate import Judgement, Streak, passed
 from switchover.engine.plan import decide
+from switchover.engine.policy import Policy
 from switchover.engine.position import Batch, NodeRecord, Position
 from switchover.engine.status import Spent
+from switchover.groups.kind import ConsumerGroupMigrations
 from switchover.metadata.cluster import Difference
 from switchover.metadata.parity import Parity
 from switchover.operator.metrics import INFO, METRICS, Metrics
 from switchover.outside.observed import Known, Unknown
+from switchover.reasons import runbook_of
 from unit.pictures import ACTIVE, NOW, OFFSET, POST, PRE, UID, migration, moment, spec_of, spoil, with_fact
-from unit.small_plan import intent
+from unit.small_plan import BACKWARD, intent
+from unit.statuses import all_objects
+from unit.test_kraft_status import PICTURES, folded, taken_back
 
+KINDS = {"KafkaMigration": KafkaMigrations(Policy(), ""), "ConsumerGroupMigration": ConsumerGroupMigrations(Policy())}
 GUIDE = Path(__file__).parents[2] / "docs" / "user-guide.md"
 
 
@@ -72,7 +80,10 @@ def test_the_kips_metrics_in_the_middle_of_the_move():
 
 
 def test_every_metric_is_told_at_some_moment_and_each_has_its_labels():
-    found = [item for picture in (moving(), moment("Preflight")) for item in figures(picture.spec, told(picture), picture)]
+    statuses = [(picture, told(picture)) for picture in (moving(), moment("Preflight"))]
+    statuses += [(moving(), folded(PICTURES[name]())) for name in ("MoveBrokers without dual write", "Finalize held")]
+    statuses.append((moving(), folded(taken_back("GroupLag"), direction=BACKWARD)))
+    found = [item for picture, status in statuses for item in figures(picture.spec, status, picture)]
     assert {item.metric for item in found} == {**kraft.METRICS, **common.METRICS}.keys() - {"switchover_gate_wait_seconds"}
     for item in found:
         assert len(item.labels) == len(METRICS[item.metric].labels), item
@@ -103,6 +114,60 @@ def test_a_lag_is_told_only_while_there_is_dual_write(picture):
 
 def test_an_empty_log_is_told_as_kafka_tells_it():
     assert values(spoil(moving(), "log", migration_state=None))["zk_migration_state",] == -1
+
+
+# --- what calls for a person ----------------------------------------------------------------------------------------------
+
+
+def calling(found: Iterable[Figure]) -> dict[str, tuple[str, ...]]:
+    """The figures that are there only while somebody is called for, with their labels."""
+    named = {item.metric.removeprefix("switchover_"): item.labels for item in found}
+    return {name: named[name] for name in (
+        "stalled", "stalled_since_timestamp_seconds", "automatic_rollback", "awaiting_approval") if name in named}
+
+
+def test_whoever_must_act_is_told_by_the_conditions_whatever_the_phase():
+    phases = set()
+    for each in all_objects():
+        kind = KINDS[each["kind"]]
+        status, own = each["status"], kind.read(each)
+        true = {item["type"]: item for item in status.get("conditions", ()) if item["status"] == "True"}
+        failure = (status.get("rollback") or {}).get("failure")
+        found = calling(kind.figures(own, None))
+        assert found == {
+            **({"stalled": (true["Stalled"]["reason"], runbook_of(true["Stalled"]["reason"])),
+                "stalled_since_timestamp_seconds": ()} if "Stalled" in true else {}),
+            **({"automatic_rollback": (failure, runbook_of(failure))} if failure else {}),
+            **({"awaiting_approval": (status["progress"]["step"],)} if "AwaitingApproval" in true else {})}
+        assert found == calling(common.without_decision(status, kind.steps)), "also where no pass comes to a decision"
+        phases |= {status["phase"]} if found else set()
+    assert phases == {"Stalled", "RollingBack", "RolledBack", "AwaitingApproval", "Succeeded", "Paused"}
+
+
+def test_the_series_of_an_earlier_reason_vanishes_and_no_word_of_a_status_becomes_a_label():
+    registry = CollectorRegistry()
+    metrics = Metrics(registry, lambda: 0.0).migrations("KafkaMigration", "shop")
+    stalled = folded(PICTURES["MoveBrokers without dual write"]())
+    condition, *others = (each for each in stalled.conditions if each.type == "Stalled")
+    for reason, told_as in (("MigrationNodeGone", "MigrationNodeGone"), ("OutOfSync", "OutOfSync"), ('evil"} x', "Unknown")):
+        changed = stalled.evolve(conditions=(condition.evolve(reason=reason), *others),
+                                 rollback=stalled.rollback.evolve(failure=reason))
+        metrics.told("kafka", UID, figures(spec_of(), changed, None), {})
+        for name in ("stalled", "automatic_rollback"):
+            assert re.findall(rf'switchover_{name}{{.*reason="([^"]*)"', scraped(registry)) == [told_as]
+    metrics.told("kafka", UID, figures(spec_of(), folded(moving()), None), {})
+    assert "switchover_stalled{" not in scraped(registry)
+
+
+@pytest.mark.parametrize(("status", "step"), [
+    ({}, "Preflight"), ({"progress": 5, "rollback": [], "conditions": "x"}, "Preflight"),
+    ({"conditions": [7, {"type": "Stalled"}, {}], "progress": {"step": 7}}, "Preflight"),
+    ({"progress": {"step": 'evil"}', "direction": "Sideways"}, "rollback": {"failure": 7}}, "Unknown")], ids=str)
+def test_a_status_of_any_shape_is_told(status, step):
+    found = {(item.metric, *item.labels): item.value for item in common.without_decision(status, PLAN.names)}
+    assert found["switchover_phase", "Stalled"] == 1
+    assert found["switchover_step", step, "Forward"] == 1
+    assert calling(common.without_decision(status, PLAN.names)) == {}
 
 
 # --- restarts -------------------------------------------------------------------------------------------------------------

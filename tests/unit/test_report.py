@@ -133,7 +133,7 @@ def test_a_group_that_has_moved_tells_who_let_it() -> None:
         each["name"] for each in told_walk("group done").resource["status"]["steps"]]
 
 
-@pytest.mark.parametrize("name", ["cluster rolled back", "group rolled back"])
+@pytest.mark.parametrize("name", ["cluster rolled back", "group rolled back", "group rolled back by itself"])
 def test_what_was_taken_back_stands_after_what_was_done_the_last_step_first(name: str) -> None:
     found = reported(name)
     there, back = names(found.stages, backward=False), names(found.stages, backward=True)
@@ -142,7 +142,45 @@ def test_what_was_taken_back_stands_after_what_was_done_the_last_step_first(name
     assert back[0] == there[-1]
     assert back[-1] == "Preflight"
     assert [each.begun for each in found.irreversible] == [False]
-    assert (found.rollback, found.plan_hash) == ("gone to its end", "")
+    by_itself = "; it rolled back by itself from Canary for NotAMember" if "by itself" in name else ""
+    assert (found.rollback, found.plan_hash) == (f"gone to its end{by_itself}", "")
+
+
+def test_a_rollback_that_nobody_asked_for_is_drawn_as_one_and_says_why() -> None:
+    """It was drawn as going forward, since its sentence had changed."""
+    found = reported("group rolled back by itself")
+    first, *others = (each for each in found.stages if each.backward)
+    assert first.step == "Canary"
+    assert first.said.startswith("rolls back automatically from Canary: ")
+    assert not any(each.said for each in others)
+    assert any(bar.sort == "back" for row in rows(found) for bar in row.bars)
+    for text in (html(found), markdown(found)):
+        assert "rolls back automatically from Canary: " in text
+
+
+AUTOMATIC, ASKED = "rolls back automatically from MoveBrokers: kafka-0 does not come up", "turned backward at MoveBrokers"
+
+
+@pytest.mark.parametrize("release", ["this one", "an earlier one"])
+@pytest.mark.parametrize("kept", range(6))
+@pytest.mark.parametrize(("note", "reason"), [(AUTOMATIC, "AutomaticRollback"), (ASKED, "Turned")])
+def test_which_way_it_went_is_on_record(note: str, reason: str, kept: int, release: str) -> None:
+    """Of a history that was cut, too. An earlier release has recorded sentences alone, which a cut one may lack."""
+    back = [(("MoveBrokers/1", "MoveBrokers"), note, reason), (("MoveBrokers", "MoveBrokers"), "any words", "Moved"),
+            (("MoveBrokers", "DualWrite"), "any words", "Moved"), (("DualWrite", "CopyMetadata"), "any words", "Moved")]
+    ahead = [(("DualWrite", "MoveBrokers"), "any words", "Moved"), (("MoveBrokers", "MoveBrokers/1"), "any words", "Moved")]
+    told = [{"time": f"2026-11-18T12:0{minute}:00Z", "from": places[0], "to": places[1], "message": words,
+             **({"reason": why, "direction": "Backward" if minute > 1 else "Forward"} if release == "this one" else {})}
+            for minute, (places, words, why) in enumerate([*ahead, *back])]
+    found = told_walk("cluster rolled back")
+    found.resource["status"] |= {"steps": [], "history": told[kept:]}
+    drawn = [(each.step, each.backward) for each in reported(found).stages]
+    whole = [("DualWrite", False), ("MoveBrokers", False),
+             ("MoveBrokers", True), ("DualWrite", True), ("CopyMetadata", True)]
+    if release == "this one" or kept < 3:
+        assert drawn == whole[(0, 1, 1, 2, 2, 3)[kept]:]
+    assert [each.said for each in reported(found).stages if each.backward and each.said] == (
+        [note] if reason == "AutomaticRollback" and kept < 3 and release == "this one" else [])
 
 
 def test_the_whole_of_a_short_history_has_a_beginning() -> None:

@@ -13,7 +13,7 @@ from switchover.cluster.kind import KafkaMigrations
 from switchover.cluster.status import next_status
 from switchover.engine.pace import Spent
 from switchover.engine.policy import Policy
-from unit.group_walk import PLANS
+from unit.group_walk import PLANS, new
 from unit.kraft_walk import Walk
 from unit.pictures import OPERATOR_IMAGE, migration
 from unit.small_plan import BACKWARD, FORWARD
@@ -86,7 +86,13 @@ def _groups() -> dict[str, Found]:
     back.until(lambda: back.position.step == "Rollout")
     back.wants(desiredState="RolledBack")
     back.until()
-    return {"group held": held, "group done": _found(ahead.migration), "group rolled back": _found(back.migration)}
+    by_itself = PLANS["Deployment"]()
+    by_itself.wants(onFailure="RollBack")
+    by_itself.world.silent.add(new("Deployment"))
+    while not by_itself.position.finished:
+        by_itself.step()
+    return {"group held": held, "group done": _found(ahead.migration), "group rolled back": _found(back.migration),
+            "group rolled back by itself": _found(by_itself.migration)}
 
 
 @cache
@@ -94,7 +100,8 @@ def _all() -> dict[str, Found]:
     return _clusters() | _groups()
 
 
-NAMES = ("cluster held", "cluster done", "cluster rolled back", "group held", "group done", "group rolled back")
+NAMES = ("cluster held", "cluster done", "cluster rolled back", "group held", "group done", "group rolled back",
+         "group rolled back by itself")
 
 
 def told_walk(name: str) -> Found:

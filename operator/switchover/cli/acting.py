@@ -7,13 +7,14 @@ from typing import Any
 
 from switchover.api.kafka_migration import name_of
 from switchover.api.meta import DesiredState
-from switchover.api.status import Phase
+from switchover.api.status import Direction, Phase, Rollback
 from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.steps import step_record
-from switchover.cli.tree import clock, together, wait_words
+from switchover.cli.tree import clock, wait_words
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.foreign_record import without_foreign_record
-from switchover.engine.intent import ABANDON
+from switchover.engine.intent import ABANDON, RETRY, retry_of
+from switchover.engine.status import by_itself
 from switchover.kubernetes.json_patch import as_read
 from switchover.outside.errors import Refused
 from switchover.visible import counted
@@ -27,10 +28,12 @@ class Act(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     ROLLBACK = "rollback"
+    RETRY = "retry"
     ABANDON = "abandon"
 
 
-DESIRED = {Act.PAUSE: DesiredState.PAUSED, Act.RESUME: DesiredState.RUNNING, Act.ROLLBACK: DesiredState.ROLLED_BACK}
+DESIRED = {Act.PAUSE: DesiredState.PAUSED, Act.RESUME: DesiredState.RUNNING, Act.RETRY: DesiredState.RUNNING,
+           Act.ROLLBACK: DesiredState.ROLLED_BACK}
 """What the spec says after it; ABANDON is a deletion."""
 
 
@@ -76,7 +79,7 @@ def approval_words(found: Found, approval: Approval) -> Iterator[str]:
     if step.irreversible:
         yield f"{approval.step} is the point of no return: once it has begun, no step can be taken back"
     if waits_for(found, approval.step):
-        for item in together(each for each in status.get("waitingFor", ()) if each["gate"] != "Approval"):
+        for item in (each for each in status.get("waitingFor", ()) if each["gate"] != "Approval"):
             yield f"it also waits for {wait_words(item)}"
     else:
         yield f"it does not wait for this approval now: it stands at {_place(status.get('progress') or {})}"
@@ -118,10 +121,15 @@ def refuse(found: Found, act: Act) -> None:
     phase, wanted = found.status.get("phase"), _desired(found)
     if "deletionTimestamp" in found.resource["metadata"] and act is not Act.ABANDON:
         raise Refused(f"{found.name} is being deleted: switchover status {found.name} says what it waits for")
-    if act in DESIRED and wanted == DESIRED[act]:
-        raise Refused(f"{found.name}: spec.desiredState is {wanted} already (switchover status {found.name})")
     if phase == Phase.SUCCEEDED and act is not Act.ABANDON:
         raise Refused(f"{found.name} has succeeded: there is nothing to {act}")
+    if act is Act.RETRY:
+        _refuse_retry(found)
+    elif act is Act.RESUME and wanted == DESIRED[act] and _is_back(found):
+        raise Refused(f"{found.name} {_turned(found)}: resume changes nothing; switchover retry {found.name} begins attempt"
+                      f" {_attempt(found) + 1}")
+    elif act in DESIRED and wanted == DESIRED[act]:
+        raise Refused(f"{found.name}: spec.desiredState is {wanted} already (switchover status {found.name})")
     if act is Act.ROLLBACK and (found.status.get("rollback") or {}).get("available") is False:
         lost = (found.status.get("rollback") or {}).get("lostAtStep") or "a step that cannot be taken back"
         raise Refused(f"{found.name} cannot be rolled back: the point of no return was passed with {lost}")
@@ -140,13 +148,33 @@ def words(found: Found, act: Act) -> Iterator[str]:
             yield from _resumed(found, step)
         case Act.ROLLBACK:
             yield from _taken_back(found, step)
+        case Act.RETRY:
+            yield from _begun_again(found)
         case Act.ABANDON:
             yield from _left(found, step)
+
+
+def done(found: Found, act: Act) -> str:
+    """What has been done, once it is."""
+    match act:
+        case Act.ABANDON:
+            return "is deleted, and let go by its operator"
+        case Act.RETRY:
+            return f"begins attempt {_attempt(found) + 1}{'' if _is_over(found) else ' once it is rolled back'}"
+        case _:
+            return f"now wants {DESIRED[act].value}"
 
 
 def desired_patch(resource: Mapping[str, Any], act: Act) -> Sequence[Operation]:
     """spec.desiredState, of the object that was read and no other."""
     return (*_as_read(resource), {"op": "add", "path": "/spec/desiredState", "value": DESIRED[act].value})
+
+
+def retry_patch(resource: Mapping[str, Any]) -> Sequence[Operation]:
+    """Another attempt after the one that the object has been, or is being, rolled back from; its rollback ends first."""
+    metadata, status = resource["metadata"], resource.get("status") or {}
+    annotations = {**(metadata.get("annotations") or {}), RETRY: retry_of(metadata["uid"], int(status.get("attempt", 1)))}
+    return (*desired_patch(resource, Act.RETRY), {"op": "add", "path": "/metadata/annotations", "value": annotations})
 
 
 def abandon_patch(resource: Mapping[str, Any]) -> Sequence[Operation]:
@@ -169,11 +197,54 @@ def _place(progress: Mapping[str, Any]) -> str:
     return f"{progress.get('step') or PREFLIGHT}{moving}"
 
 
+def _attempt(found: Found) -> int:
+    return int(found.status.get("attempt", 1))
+
+
+def _is_back(found: Found) -> bool:
+    """Whether it is being rolled back, or was, all the way."""
+    return (found.status.get("progress") or {}).get("direction") == Direction.BACKWARD
+
+
+def _is_over(found: Found) -> bool:
+    return bool((found.status.get("progress") or {}).get("completeTime"))
+
+
+def _turned(found: Found) -> str:
+    """What a rollback is at, and what had it begin where nobody asked for it."""
+    rollback = Rollback.model_validate(found.status.get("rollback") or {})
+    because = f" {by_itself(rollback)}" if rollback.failure else ""
+    return f"has rolled back{because}" if _is_over(found) else f"is rolling back{because}, and stands at {_step(found)}"
+
+
+def _step(found: Found) -> str:
+    return str((found.status.get("progress") or {}).get("step") or PREFLIGHT)
+
+
+def _refuse_retry(found: Found) -> None:
+    if not _is_back(found):
+        raise Refused(f"{found.name} is not rolled back: it stands at {_step(found)}, and goes on once its gates pass; to"
+                      f" begin from the start, first switchover rollback {found.name}")
+    if found.is_retried:
+        raise Refused(f"{found.name} {_turned(found)}: attempt {_attempt(found) + 1} begins by itself after that")
+
+
+def _begun_again(found: Found) -> Iterator[str]:
+    yield f"it {_turned(found)}"
+    first = "" if _is_over(found) else "once every step is rolled back, "
+    yield f"{first}attempt {_attempt(found) + 1} begins with Preflight; no approval is carried over"
+    yield "what had it roll back is not repaired by that: it may roll back again" if (
+        found.status.get("rollback") or {}).get("failure") else "what was changed of its spec since then counts"
+
+
 def _resumed(found: Found, step: str) -> Iterator[str]:
     plan = found.status.get("plan") or {}
+    if (found.status.get("rollback") or {}).get("failure") and _desired(found) != DesiredState.ROLLED_BACK:
+        yield f"it {_turned(found)}, and that goes on; switchover retry {found.name} begins attempt {_attempt(found) + 1}"
+        return
     match _desired(found):
         case DesiredState.ROLLED_BACK if found.status.get("phase") == Phase.ROLLED_BACK:
-            yield f"attempt {found.status.get('attempt', 1) + 1} begins with Preflight; no approval is carried over"
+            yield f"attempt {_attempt(found) + 1} begins with Preflight; no approval is carried over"
         case DesiredState.ROLLED_BACK:
             yield f"it turns forward again at {step}, or finishes the rollback first and begins a new attempt"
         case DesiredState.PLANNED:
@@ -185,6 +256,10 @@ def _resumed(found: Found, step: str) -> Iterator[str]:
 
 
 def _taken_back(found: Found, step: str) -> Iterator[str]:
+    if _is_back(found):
+        goes_on = "" if _is_over(found) else ": that goes on to its end"
+        yield f"it {_turned(found)}{goes_on}; nothing begins again before switchover retry {found.name}"
+        return
     names = list(found.plan().names)
     done = [name for name in names[1:names.index(step) + 1] if step_record(found.status, name)] if step in names else []
     if not done:

@@ -8,10 +8,11 @@ import yaml
 from pydantic import ValidationError
 
 from switchover.api.kafka_migration import KafkaMigration
-from switchover.api.meta import API_VERSION, GROUP, VERSION
+from switchover.api.meta import API_VERSION, GROUP, VERSION, DesiredState
 from switchover.api.schema import mistakes
 from switchover.cli.steps import Resource, plan_in
 from switchover.engine.foreign_record import without_foreign_record
+from switchover.engine.intent import RETRY, retry_of
 from switchover.engine.plan import Plan
 from switchover.kubernetes.client.api_server import ApiServer, NotFound
 from switchover.kubernetes.ports import Migrations
@@ -55,6 +56,14 @@ class Found:
     def status(self) -> Resource:
         """Its status, empty before an operator has looked at it."""
         return self.resource.get("status") or {}
+
+    @property
+    def is_retried(self) -> bool:
+        """Whether another attempt is wanted after the one that is on record."""
+        metadata, wanted = self.resource["metadata"], (self.resource.get("spec") or {}).get("desiredState")
+        asked = (metadata.get("annotations") or {}).get(RETRY)
+        own = retry_of(metadata.get("uid", ""), self.status.get("attempt", 1))
+        return wanted in (None, DesiredState.RUNNING) and asked == own
 
     def plan(self) -> Plan[Any]:
         """Its steps. Refused for a spec that this program cannot read."""

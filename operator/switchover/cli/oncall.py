@@ -146,6 +146,16 @@ def rollback(place: Place, name: Name, yes: Yes = False) -> None:
 
 @app.command()
 @of_cluster
+def retry(place: Place, name: Name, yes: Yes = False) -> None:
+    """Begin another attempt after a rollback.
+
+    Also after one that nobody asked for. One that is still under way ends first. Approvals are not carried over.
+    """
+    _act(place, name, "retry", yes)
+
+
+@app.command()
+@of_cluster
 def abandon(place: Place, name: Name, yes: Yes = False) -> None:
     """Delete a migration and leave everything as it is, half done. Nothing is rolled back."""
     _act(place, name, "abandon", yes)

@@ -6,7 +6,7 @@ from typing import Any
 
 from switchover.cli.loose import mapping, mappings, text, time
 from switchover.cli.tree import seconds
-from switchover.engine.status import HISTORY_KEPT
+from switchover.engine.status import AUTOMATIC_ROLLBACK, HISTORY_KEPT, TURNS
 
 ENDS = ("Completed", "RolledBack")
 """Places in the history that are no steps: the ends of the plan."""
@@ -14,12 +14,15 @@ ENDS = ("Completed", "RolledBack")
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One move of status.history, with its evidence. Places are a step, a step and a batch, or one of ENDS."""
+    """One move of status.history, with its evidence. Places are a step, a step and a batch, or one of ENDS. `backward` is
+    which way the plan is walked after it, None where an earlier release wrote it."""
 
     time: str
     before: str
     after: str
     message: str
+    reason: str = ""
+    backward: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Stage:
     backward: bool = False
     held: bool = False
     said: str = ""
-    """What was said when it began: by whom it was approved, and on which backups."""
+    """What was said when it began: by whom it was approved, and on which backups; or why it rolls back by itself."""
     batches: tuple[Batch, ...] = ()
     troubles: tuple[Move, ...] = ()
     """Moves by which a gate took something back: a bake that began anew, a batch that was void."""
@@ -80,15 +83,15 @@ class _Told:
     def add(self, move: Move) -> None:
         before, after = step_of(move.before), step_of(move.after)
         if not self.stages and before and before not in ENDS:
-            self._enter(Stage(before, self._begun(before)))
-        if move.message.startswith("turned "):
+            self._enter(Stage(before, self._begun(before), backward=bool(move.backward) is not (move.reason in TURNS)))
+        going = bool(self.stages) and self.stages[-1].backward
+        backward = _backward(move, going)
+        if after in ENDS:
             self._leave(move.time)
-            self._enter(Stage(after, move.time, backward=move.message.startswith("turned backward")))
-        elif after in ENDS:
+        elif not self._open or self.stages[-1].step != after or backward is not going:
             self._leave(move.time)
-        elif not self._open or self.stages[-1].step != after:
-            self._leave(move.time)
-            self._enter(Stage(after, move.time, backward=bool(self.stages) and self.stages[-1].backward))
+            why = move.message if move.reason == AUTOMATIC_ROLLBACK else ""
+            self._enter(Stage(after, move.time, backward=backward, said=why))
         else:
             self._within(move)
 
@@ -96,7 +99,7 @@ class _Told:
         last, (_, _, before), (_, _, after) = self.stages[-1], move.before.partition("/"), move.after.partition("/")
         batches = last.batches
         if begins(move, last.step) or move.message.startswith(f"taking {last.step} back"):
-            last = replace(last, opened=move.time, said=move.message.partition("; ")[2])
+            last = replace(last, opened=move.time, said=move.message.partition("; ")[2] or last.said)
         elif "waits again" in move.message:
             last = replace(last, opened="", said="")
         elif after and after != before:
@@ -119,6 +122,15 @@ class _Told:
             batches = tuple(each if each.end else replace(each, end=time) for each in last.batches)
             self.stages[-1] = replace(last, end=time, batches=batches)
         self._open = False
+
+
+def _backward(move: Move, going: bool) -> bool:
+    """Which way it goes on. Releases that did not record it told a turn in these words alone."""
+    if move.backward is not None:
+        return move.backward
+    if move.message.startswith("turned "):
+        return move.message.startswith("turned backward")
+    return going or move.message.startswith("rolls back automatically from ")
 
 
 def begins(move: Move, step: str) -> bool:

@@ -3,7 +3,7 @@
 Both read the resource as the API server returns it (JSON), of either kind, so that they show what any user sees.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -14,8 +14,7 @@ from switchover.api.kafka_migration import name_of
 from switchover.api.status import NEVER_LOOKED_AT
 from switchover.cli.steps import Resource, step_record, steps_of
 from switchover.cli.terminal import clean
-from switchover.engine.gate import several
-from switchover.grouped import grouped
+from switchover.engine.approvals import PREFLIGHT
 from switchover.reasons.walk import MUST_HOLD
 
 _STYLES = {"Pass": "green", "Wait": "yellow", "Fail": "bold red", "Unknown": "magenta"}
@@ -79,9 +78,9 @@ def changes(before: Resource | None, after: Resource) -> Iterator[str]:
         if node.get("observed") and node["observed"] != modes.get(node["name"]):
             yield f"{node['name']} runs {'as' if '/' in node['name'] else 'in mode'} {node['observed']}"
     known_waits = {_wait_key(item) for item in old.get("waitingFor", [])}
-    for item in together(each for each in new.get("waitingFor", [])
-                         if _wait_key(each) not in known_waits and each["reason"] != MUST_HOLD.name):
-        yield f"waits for {wait_words(item)}"
+    for item in new.get("waitingFor", []):
+        if _wait_key(item) not in known_waits and item["reason"] != MUST_HOLD.name:
+            yield f"waits for {wait_words(item)}"
     if condition(after, "RollbackAvailable") == "False" and condition(before or {}, "RollbackAvailable") != "False":
         yield "rollback is no longer available"
 
@@ -96,13 +95,6 @@ def is_current(resource: Resource) -> bool:
     """The status knows the spec of now: an earlier attempt may have ended before."""
     observed = resource.get("status", {}).get("observedGeneration")
     return observed is not None and observed == resource["metadata"]["generation"]
-
-
-def together(waiting: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Entries of status.waitingFor, with those as one that say the same: what many gates could not see is said once."""
-    said = ("verdict", "reason", "subject", "message", "unblocks")
-    for same in grouped((tuple(str(item.get(each, "")) for each in said), item) for item in waiting).values():
-        yield {**same[0], "gate": several(each["gate"] for each in same)}
 
 
 def wait_words(item: Mapping[str, Any]) -> str:
@@ -145,7 +137,8 @@ def _said(status: Mapping[str, Any]) -> str:
     phase = status.get("phase", "Pending")
     if phase == "Pending":
         return NEVER_LOOKED_AT
-    return str(status.get("summary", "")) if phase in _NOT_UNDER_WAY else ""
+    automatic = phase == "RollingBack" and (status.get("rollback") or {}).get("failure")
+    return str(status.get("summary", "")) if phase in _NOT_UNDER_WAY or automatic else ""
 
 
 def _progress(status: Mapping[str, Any], key: str) -> Any:
@@ -153,7 +146,8 @@ def _progress(status: Mapping[str, Any], key: str) -> Any:
 
 
 def _wait_key(item: Mapping[str, Any]) -> tuple[str, ...]:
-    return item["gate"], item["verdict"], item["reason"], item.get("subject", "")
+    """What makes it another one; which gates found it may change."""
+    return item["verdict"], item["reason"], item.get("subject", "")
 
 
 def _since(time: str | None, now: float) -> float:
@@ -200,8 +194,13 @@ def _rollback(resource: Resource) -> str:
     available = condition(resource, "RollbackAvailable")
     if available != "True":
         return "no" if available == "False" else "unknown"
-    takes = ((resource.get("status") or {}).get("rollback") or {}).get("estimatedSeconds")
-    return "available" if takes is None else f"available, takes {clock(takes)}"
+    status = resource.get("status") or {}
+    if _progress(status, "direction") == "Backward":
+        return "done" if _progress(status, "completeTime") else "under way"
+    takes = (status.get("rollback") or {}).get("estimatedSeconds")
+    if _progress(status, "step") == PREFLIGHT:
+        return "nothing to roll back"
+    return f"available, takes {clock(takes)}" if takes else "available"
 
 
 def _arrived(node: Mapping[str, Any]) -> bool:
@@ -221,7 +220,7 @@ def _current(branch: Tree, status: Mapping[str, Any], now: float) -> None:
         branch.add(Text(words, style="green" if _arrived(node) else "yellow"))
     if len(shown) < len(moving):
         branch.add(Text(f"in all {len(moving)}, of which {sum(map(_arrived, moving))} have arrived", style="dim"))
-    for item in together(status.get("waitingFor", [])):
+    for item in status.get("waitingFor", []):
         if item["reason"] == MUST_HOLD.name:
             held = clock(_since(item.get("since"), now))
             branch.add(Text(f"passes  {item['gate']}, and must hold  {held}", style="green"))

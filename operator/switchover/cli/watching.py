@@ -75,7 +75,7 @@ async def wait(place: Place, name: str, goal: Goal, timeout: str, say: Say) -> t
 
 def end_of(found: Found, goal: Goal) -> End | None:
     """Whether it is where it is to be, or has ended elsewhere; None while it may still come there."""
-    if not is_current(found.resource):
+    if not is_current(found.resource) or found.is_retried:
         return None
     at_hold = condition(found.resource, "AwaitingApproval") == "True"
     phase = found.status.get("phase")

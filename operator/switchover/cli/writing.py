@@ -45,7 +45,7 @@ async def approve(place: Place, name: str, step: str, reason: str, approver: str
 
 
 async def act(place: Place, name: str, what: Act, confirm: Confirm) -> str:
-    """Pause, resume, roll back or abandon; what was done, in words."""
+    """Pause, resume, roll back, retry or abandon; what was done, in words."""
     async with connected(place) as server:
         found = await find(server, name)
         acting.refuse(found, what)
@@ -53,9 +53,7 @@ async def act(place: Place, name: str, what: Act, confirm: Confirm) -> str:
 
         async def write(found: Found) -> str:
             await _write(server, found, what)
-            done = "is deleted, and let go by its operator" if what is Act.ABANDON else (
-                f"now wants {acting.DESIRED[what].value}")
-            return f"{found.name} {done}"
+            return f"{found.name} {acting.done(found, what)}"
 
         return await _written(server, found, write, lambda found: acting.refuse(found, what))
 
@@ -73,7 +71,8 @@ async def who_am_i(server: ApiServer) -> str:
 async def _write(server: ApiServer, found: Found, what: Act) -> None:
     where = path(server, found)
     if what is not Act.ABANDON:
-        await server.json_patch(where, acting.desired_patch(found.resource, what), manager=MANAGER)
+        patch = acting.retry_patch(found.resource) if what is Act.RETRY else acting.desired_patch(found.resource, what)
+        await server.json_patch(where, patch, manager=MANAGER)
         return
     await server.json_patch(where, acting.abandon_patch(found.resource), manager=MANAGER)
     await server.request("DELETE", where, {"preconditions": {"uid": found.resource["metadata"]["uid"]}})

@@ -27,6 +27,7 @@ class KafkaMigrations:
     """`engine.kind.Kind` of KafkaMigration: every question goes to the room that knows."""
 
     short = "kmig"
+    steps = PLAN.names
 
     def __init__(self, policy: Policy, image: str) -> None:
         self._policy = policy

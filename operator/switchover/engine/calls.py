@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from switchover.api.conditions import Condition, ConditionStatus, ConditionType, find_condition
 from switchover.api.status import MigrationStatus, Phase, Severity
+from switchover.engine.status import AUTOMATIC_ROLLBACK, by_itself
 from switchover.reasons.reason import Reason
 from switchover.reasons.walk import APPROVAL_VOID
 from switchover.reasons.workloads import REVERTED_BY_GITOPS
@@ -18,6 +19,7 @@ class News(StrEnum):
     """What a person wants to know wherever they are, and not only where they look at Events."""
 
     STALLED = "Stalled"
+    ROLLING_BACK = "RollingBack"
     HELD = "AwaitingApproval"
     SUCCEEDED = "Succeeded"
     ROLLED_BACK = "RolledBack"
@@ -36,7 +38,8 @@ class Call:
 
 
 def calls_of(before: MigrationStatus, after: MigrationStatus) -> tuple[Call, ...]:
-    """What is new in `after`: what stalls it, Blockers, void approvals, drift, a hold that was reached, an end."""
+    """What is new in `after`: what stalls it, an automatic rollback, Blockers, void approvals, drift, a hold that was
+    reached, an end."""
     return tuple(_calls(before, after))
 
 
@@ -49,6 +52,9 @@ def _calls(before: MigrationStatus, after: MigrationStatus) -> Iterator[Call]:
     was, stalled = _true(before, ConditionType.STALLED), _true(after, ConditionType.STALLED)
     if stalled is not None and (was is None or was.reason != stalled.reason):
         yield Call("Stalled", stalled.reason, f"{stalled.reason}: {stalled.message}", warning=True, news=News.STALLED)
+    if after.rollback.failure and not before.rollback.failure:
+        yield Call(AUTOMATIC_ROLLBACK, after.rollback.failure, by_itself(after.rollback), warning=True,
+                   news=News.ROLLING_BACK)
     known = {(item.code, item.subject) for item in before.findings}
     found = [item for item in after.findings
              if item.severity is Severity.BLOCKER and (item.code, item.subject) not in known]

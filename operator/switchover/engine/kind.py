@@ -4,7 +4,7 @@
 `groups/kind.py`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
 from switchover.api.meta import MigrationSpec, ObjectMeta
@@ -58,6 +58,11 @@ class Kind(Protocol[M, P]):
     @property
     def short(self) -> str:
         """The word for it on the command line: kmig."""
+        ...
+
+    @property
+    def steps(self) -> Collection[str]:
+        """The steps of all plans that there are of it."""
         ...
 
     def read(self, raw: Mapping[str, Any]) -> M:

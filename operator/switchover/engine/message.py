@@ -15,9 +15,10 @@ SLACK: Mapping[str, Any] = {"text": "$summary"}
 """The template where none is given; Slack, Mattermost, Rocket.Chat and others take such a document."""
 FIELDS = ("event", "severity", "summary", "message", "kind", "namespace", "name", "uid", "runbook")
 
-_SAYS = {News.STALLED: "is stalled", News.HELD: "waits for a person", News.SUCCEEDED: "has succeeded",
-         News.ROLLED_BACK: "is rolled back"}
-_SEVERITY = {News.STALLED: "critical", News.HELD: "warning", News.SUCCEEDED: "info", News.ROLLED_BACK: "info"}
+_SAYS = {News.STALLED: "is stalled", News.ROLLING_BACK: "rolls back", News.HELD: "waits for a person",
+         News.SUCCEEDED: "has succeeded", News.ROLLED_BACK: "is rolled back"}
+_SEVERITY = {News.STALLED: "critical", News.ROLLING_BACK: "warning", News.HELD: "warning", News.SUCCEEDED: "info",
+             News.ROLLED_BACK: "info"}
 
 
 def read_template(text: str) -> Mapping[str, Any]:
@@ -39,7 +40,7 @@ def message_of(call: Call, news: News, kind: str, namespace: str, name: str, uid
 
     `docs` is the address of a copy of docs/, "" where none is known.
     """
-    about = {News.STALLED: call.about, News.HELD: News.HELD.value}.get(news, "")
+    about = call.about if news in (News.STALLED, News.ROLLING_BACK) else News.HELD.value if news is News.HELD else ""
     fields = {
         "event": news.value, "severity": _SEVERITY[news], "message": call.message, "kind": kind, "namespace": namespace,
         "name": name, "uid": uid, "runbook": f"{docs}/{runbook_of(about)}" if docs and about else "",

@@ -20,7 +20,7 @@ from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.calls import Call, calls_of, stopped
 from switchover.engine.due import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due, is_settling, share
 from switchover.engine.effects import Apply, Create, Delete, DeletePod, Effect, Elsewhere, Evict, Patch, WriteNodeFiles
-from switchover.engine.figures import waits_of
+from switchover.engine.figures import waits_of, without_decision
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.gate import Judge, Judgement, Streak, fail, wait
 from switchover.engine.intent import ABANDON, LET_GO
@@ -401,8 +401,11 @@ class Reconciler(Generic[M, P]):
         return STANDING
 
     async def _stop(self, name: str, raw: Mapping[str, Any], reason: Reason, why: str) -> None:
-        metadata = raw["metadata"]
-        if (status := stopped_status(raw, reason, why, self._clock.now())) is not None:
+        """Nobody can decide anything: that is told to whoever watches, also where the status says so already."""
+        metadata, status = raw["metadata"], stopped_status(raw, reason, why, self._clock.now())
+        told = without_decision(raw["status"] if status is None else status, self._kind.steps)
+        self._telemetry.told(name, metadata["uid"], tuple(told), {})
+        if status is not None:
             await self._migrations.record(name, metadata["uid"], metadata["resourceVersion"], status)
             await self._call(name, metadata["uid"], stopped(reason, why))
 

@@ -1,12 +1,9 @@
 """The part of the status that every migration has, folded in one place from what was decided in a pass."""
 
-import contextlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
-
-from pydantic import ValidationError
 
 from switchover.api.conditions import (
     SENTENCE,
@@ -14,6 +11,7 @@ from switchover.api.conditions import (
     ConditionStatus,
     ConditionType,
     find_condition,
+    readable,
     set_condition,
 )
 from switchover.api.meta import DesiredState, ReadinessPolicy
@@ -30,6 +28,7 @@ from switchover.api.status import (
 from switchover.api.status import Verdict as Outcome
 from switchover.engine import status as fold
 from switchover.engine.approvals import PREFLIGHT
+from switchover.engine.intent import is_retried
 from switchover.engine.kind import Migration, Picture
 from switchover.engine.measurements import measured_of
 from switchover.engine.pace import Spent
@@ -85,11 +84,20 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
            approvals: tuple[AcceptedApproval, ...], spent: Spent, remaining: float | None, note: str) -> dict[str, Any]:
     """The fields of MigrationStatus after this pass; pure, so that the same pass always folds to the same status."""
     old, at, before, now = migration.status, decision.position, picture.position, picture.now
-    waiting = () if at.finished and decision.stalled is None else fold.waiting_of(decision.judged)
     findings = fold.findings_of(decision.judged, () if before.step == PREFLIGHT else old.findings)
-    back = outlook.can_go_back
-    summary = _summary(decision, outlook, waiting)
-    remaining = None if _standstill(decision, outlook) is not None else remaining       # until somebody acts
+    rollback = fold.rollback_of(old.rollback, before, decision, available=outlook.can_go_back, seconds=outlook.back_seconds,
+                                lost=outlook.lost)
+    if fold.rolls_back_by_itself(before, at):
+        decision = replace(decision, stalled=None)          # what had stalled it is answered
+    given_up = None
+    if _is_given_up(migration, decision):
+        given_up = fold.given_up(rollback, picture.named, at.attempt, old.progress, now)
+    waiting = fold.waiting_of(decision.judged)
+    if at.finished and decision.stalled is None:
+        waiting = () if given_up is None else (given_up,)
+    standstill = _standstill(decision, outlook, given_up)
+    summary = standstill[1] if standstill is not None else _summary(migration, decision, outlook, waiting, rollback)
+    remaining = None if standstill is not None else remaining       # until somebody acts
     return {
         "observed_generation": migration.metadata.generation,
         "phase": _phase(migration, decision, outlook),
@@ -102,8 +110,7 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
         "waiting_for_count": len(waiting),
         "waiting_for_summary": fold.column_of(waiting),
         "gates": fold.streaks_of(decision.judged),
-        "rollback": Rollback(available=back, estimated_seconds=round(outlook.back_seconds) if back else None,
-                             lost_at_step=outlook.lost, failure=at.failure),
+        "rollback": rollback,
         "approvals": approvals,
         "steps": fold.steps_of(old.steps, before, at, now),
         "history": fold.history_of(old.history, before, at, note, now),
@@ -111,7 +118,8 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
         "measurements": old.measurements if before.finished else measured_of(
             old.measurements, outlook.measured, before.entered, now),
         "findings": findings,
-        "conditions": _conditions(migration, decision, outlook, summary, findings, datetime.fromtimestamp(now, UTC)),
+        "conditions": _conditions(migration, decision, outlook, standstill, summary, findings,
+                                  datetime.fromtimestamp(now, UTC)),
     }
 
 
@@ -122,7 +130,7 @@ def stopped_status(migration: Mapping[str, Any], reason: Reason, why: str, now: 
     """
     found, generation, why = migration.get("status"), migration["metadata"]["generation"], SENTENCE.cut(why)
     kept: dict[str, Any] = found if isinstance(found, dict) else {}
-    conditions = _readable(kept.get("conditions"))
+    conditions = readable(kept.get("conditions"))
     stalled = find_condition(conditions, ConditionType.STALLED)
     told = (ConditionStatus.TRUE, reason.name, why, generation, why)
     if stalled is not None and (
@@ -139,14 +147,6 @@ def stopped_status(migration: Mapping[str, Any], reason: Reason, why: str, now: 
         "waitingForSummary": reason.name,
         "conditions": [condition.manifest() for condition in conditions],
     }
-
-
-def _readable(conditions: object) -> tuple[Condition, ...]:
-    found = []
-    for each in conditions if isinstance(conditions, list) else ():
-        with contextlib.suppress(ValidationError):
-            found.append(Condition.model_validate(each))
-    return tuple(found)
 
 
 def telling(status: MigrationStatus) -> tuple[object, ...]:
@@ -180,25 +180,34 @@ def _phase(migration: Migration, decision: Decision, outlook: Outlook) -> Phase:
     return Phase.AWAITING_APPROVAL if "Approval" in decision.judged else Phase.RUNNING
 
 
-def _standstill(decision: Decision, outlook: Outlook) -> tuple[str, str] | None:
+def _is_given_up(migration: Migration, decision: Decision) -> bool:
+    """It has rolled back by itself, all the way, and nobody has acknowledged that or wants another attempt."""
+    at = decision.position
+    back = at.finished and at.direction is Direction.BACKWARD and decision.stalled is None
+    return back and bool(at.failure) and not is_retried(migration)
+
+
+def _standstill(decision: Decision, outlook: Outlook, given_up: WaitingFor | None) -> tuple[str, str] | None:
     """Reason and words where somebody must act before the migration is what was asked for."""
     at, stalled = decision.position, decision.stalled
-    if at.finished and at.direction is Direction.BACKWARD and stalled is None and at.failure:
-        return at.failure, (f"turned back by itself for {at.failure}, and every step is taken back; set spec.desiredState to"
-                            " RolledBack to take note, then to Running to begin anew")
+    if given_up is not None:
+        return at.failure, f"{given_up.message}; {given_up.unblocks}"
     if stalled is None or (outlook.succeeded and at.batch is None):
         return None
     return stalled.verdict.reason, stalled.verdict.message
 
 
-def _summary(decision: Decision, outlook: Outlook, waiting: Sequence[WaitingFor]) -> str:
-    """The one sentence that `status.summary` and the conditions have, and so `kubectl wait`, Flux and Argo CD print."""
-    at, standstill = decision.position, _standstill(decision, outlook)
-    if standstill is not None:
-        return standstill[1]
+def _summary(migration: Migration, decision: Decision, outlook: Outlook, waiting: Sequence[WaitingFor],
+             rollback: Rollback) -> str:
+    """The one sentence that `status.summary` and the conditions have where nobody must act, and so `kubectl wait`, Flux and
+    Argo CD print."""
+    at = decision.position
     if at.finished:
         return outlook.success if outlook.succeeded else "every step is taken back"
     sentence = fold.sentence_of(at, waiting, decision.note)
+    if at.direction is Direction.BACKWARD:
+        because = f"rolling back {fold.by_itself(rollback)}; " if at.failure else ""
+        return f"{because}{sentence}{f'; then attempt {at.attempt + 1} begins' if is_retried(migration) else ''}"
     return f"{outlook.success}; {sentence}" if outlook.succeeded else sentence
 
 
@@ -207,8 +216,8 @@ def _is_accepted(at: Position) -> bool:
     return (at.step != PREFLIGHT or at.direction is Direction.BACKWARD) and not at.failure
 
 
-def _conditions(migration: Migration, decision: Decision, outlook: Outlook, summary: str,
-                findings: tuple[Finding, ...], now: datetime) -> tuple[Condition, ...]:
+def _conditions(migration: Migration, decision: Decision, outlook: Outlook, standstill: tuple[str, str] | None,
+                summary: str, findings: tuple[Finding, ...], now: datetime) -> tuple[Condition, ...]:
     at, generation = decision.position, migration.metadata.generation
     conditions = migration.status.conditions
 
@@ -216,9 +225,9 @@ def _conditions(migration: Migration, decision: Decision, outlook: Outlook, summ
         nonlocal conditions
         conditions = set_condition(conditions, kind, value, reason, message, now, generation)
 
-    done, standstill = outlook.succeeded, _standstill(decision, outlook)
+    done = outlook.succeeded
     awaiting = decision.judged.get("Approval")
-    is_back = at.finished and at.direction is Direction.BACKWARD
+    is_back = at.finished and at.direction is Direction.BACKWARD and not is_retried(migration)
     accepted = migration.spec.readiness_policy is ReadinessPolicy.ON_ACCEPTANCE and _is_accepted(at)
     settled = "Succeeded" if done else "RolledBack" if is_back else "Accepted" if accepted else ""
     if standstill is not None:

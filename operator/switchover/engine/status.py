@@ -13,6 +13,7 @@ from switchover.api.status import (
     GateStreak,
     MigrationStatus,
     Progress,
+    Rollback,
     Severity,
     StepRecord,
     Transition,
@@ -20,9 +21,11 @@ from switchover.api.status import (
 )
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.approvals import PREFLIGHT
-from switchover.engine.gate import Judgement
+from switchover.engine.gate import Judgement, several
 from switchover.engine.pace import Spent
+from switchover.engine.plan import Decision
 from switchover.engine.position import Batch, NodeRecord, Position
+from switchover.grouped import grouped
 from switchover.reasons import runbook_of
 from switchover.reasons.walk import MUST_HOLD
 
@@ -30,6 +33,9 @@ WAITING_SHOWN = 20
 HISTORY_KEPT = 50
 ANSWERS_KEPT = 64
 DOCS = "docs"
+MOVED, TURNED, AUTOMATIC_ROLLBACK = "Moved", "Turned", "AutomaticRollback"
+"""Reasons of moves: on in the same direction, in the other one because somebody wants it, and back without being asked."""
+TURNS = (TURNED, AUTOMATIC_ROLLBACK)
 FINDINGS_KEPT = 100
 _WEIGHT = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 2}
 _URGENCY = {Outcome.FAIL: 0, Outcome.UNKNOWN: 1, Outcome.WAIT: 2, Outcome.PASS: 3}
@@ -125,10 +131,14 @@ def put_on_record_to_be_replaced(old: Position, new: Position) -> frozenset[str]
 
 
 def waiting_of(judged: Mapping[str, Judgement]) -> tuple[WaitingFor, ...]:
-    """What is waited for, the most urgent first. A gate that passes but not for long enough yet is told as well."""
+    """What is waited for, the most urgent first; what several gates found is told once, with their names. A gate that
+    passes but not for long enough yet is told as well."""
     waiting = sorted((item for item in judged.values() if not item.open),
                      key=lambda item: (_URGENCY[item.verdict.outcome], item.streak.since))
-    return tuple(_waiting(item) for item in waiting)
+    same = grouped(((each.verdict, each.reason, each.subject, each.message, each.unblocks), each)
+                   for each in map(_waiting, waiting))
+    return tuple(each[0].evolve(gate=several(one.gate for one in each)) if len(each) > 1 else each[0]
+                 for each in same.values())
 
 
 def _waiting(item: Judgement) -> WaitingFor:
@@ -222,13 +232,51 @@ def steps_of(before: Iterable[StepRecord], old: Position, new: Position, now: fl
     return tuple(records.values())
 
 
+def rolls_back_by_itself(old: Position, new: Position) -> bool:
+    """Whether it begins to in this pass."""
+    return bool(new.failure) and not old.failure
+
+
+def rollback_of(before: Rollback, old: Position, decision: Decision, *, available: bool, seconds: float,
+                lost: str) -> Rollback:
+    """Whether every step can be taken back, and what had the migration roll back by itself."""
+    at, turned = decision.position, decision.stalled
+    if rolls_back_by_itself(old, at) and turned is not None:
+        step, gate, message = old.step, turned.gate, turned.verdict.message
+    elif at.failure:
+        step, gate, message = before.failure_step, before.failure_gate, before.failure_message
+    else:
+        step = gate = message = ""
+    return Rollback(available=available, estimated_seconds=round(seconds) if available else None, lost_at_step=lost,
+                    failure=at.failure, failure_step=step, failure_gate=gate, failure_message=message)
+
+
+def by_itself(rollback: Rollback) -> str:
+    """From where it rolls back without being asked, and why. An earlier release has recorded the reason alone."""
+    begun = f" from {rollback.failure_step}" if rollback.failure_step else ""
+    found = f": {rollback.failure_gate}: {rollback.failure_message}" if rollback.failure_gate else ""
+    return f"by itself{begun} for {rollback.failure}{found}"
+
+
+def given_up(rollback: Rollback, named: tuple[str, str], attempt: int, before: Progress, now: float) -> WaitingFor:
+    """What a migration waits for that has rolled back by itself, all the way."""
+    name, namespace = named
+    return WaitingFor(
+        gate="Rollback", verdict=Outcome.FAIL, reason=rollback.failure,
+        subject=rollback.failure_step, message=f"rolled back {by_itself(rollback)}",
+        since=before.complete_time or _time(now),
+        unblocks=f"switchover retry {name} --namespace {namespace} begins attempt {attempt + 1}, once the cause is repaired",
+        runbook_url=f"{DOCS}/{runbook_of(rollback.failure)}")
+
+
 def history_of(before: tuple[Transition, ...], old: Position, new: Position, note: str,
                now: float) -> tuple[Transition, ...]:
     """The last moves, this one at the end."""
     if not note:
         return before
-    move = Transition(time=datetime.fromtimestamp(now, UTC), from_=_place(old), to=_place(new), reason="Moved",
-                      message=note)
+    turned = TURNED if new.direction is not old.direction else MOVED
+    move = Transition(time=datetime.fromtimestamp(now, UTC), from_=_place(old), to=_place(new), direction=new.direction,
+                      reason=AUTOMATIC_ROLLBACK if rolls_back_by_itself(old, new) else turned, message=note)
     return (*before, move)[-HISTORY_KEPT:]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from switchover.api.consumer_group_migration import ConsumerGroupMigration
+from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationStep
 from switchover.engine.figures import Figure
 from switchover.engine.gate import Verdict
 from switchover.engine.intent import intent_of
@@ -26,6 +26,7 @@ class ConsumerGroupMigrations:
     """`engine.kind.Kind` of ConsumerGroupMigration: every question goes to the room that knows."""
 
     short = "cgmig"
+    steps = tuple(ConsumerGroupMigrationStep)
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -78,7 +79,7 @@ class ConsumerGroupMigrations:
         return telling(before.status) != telling(after.status)
 
     def figures(self, migration: ConsumerGroupMigration, picture: Picture | None) -> Sequence[Figure]:
-        return figures(migration.status, plan_of(migration.spec).names, picture)
+        return figures(migration.status, self.steps, picture)
 
     def digest(self, picture: Picture) -> Mapping[str, str]:
         return digest(picture)

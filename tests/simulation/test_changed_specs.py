@@ -1,0 +1,98 @@
+"""A spec that is changed on the way: before anything is made of it Preflight looks again, later it takes a rollback."""
+
+from typing import Any
+
+from fakes.api_server import Object
+from simulation.migration_world import NAME, MigrationWorld
+from simulation.moments import opened, quiet_for, told, waits_for
+from simulation.test_retry import act
+from simulation.test_windows import CLOSED
+from switchover.api.kafka_migration import NodeMode as Mode
+from switchover.cli.acting import Act
+
+CONTROLLERS = {"name": "kafka-controller", "replicas": 3, "firstNodeId": 3000, "storage": {"size": "1Gi"}}
+
+
+def change(world: MigrationWorld, **spec: Any) -> None:
+    """What a person changes of the spec, or of its controllers."""
+    own = {"controllers": CONTROLLERS | spec} if spec.keys() <= {"name", "replicas", "firstNodeId", "template"} else spec
+    world.say(f"a person changes {', '.join(spec)}")
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(own))
+    world.witness.wish()
+
+
+def moves(world: MigrationWorld) -> list[tuple[str, str]]:
+    return [(each["from"], each["to"]) for each in world.status["history"] if each["from"] != each["to"]]
+
+
+def test_what_is_changed_before_anything_is_touched_is_checked_from_the_start(world: MigrationWorld) -> None:
+    """It stood before UpgradeBrokers until its window opened, and the whole spec could not be changed any more."""
+    change(world, windows=[CLOSED])
+    assert world.live(lambda: waits_for(world, "OutsideWindow"))
+    before, hashed = world.step, world.status["planHash"]
+    change(world, firstNodeId=2)
+    assert world.live(lambda: waits_for(world, "NodeIdTaken"), limit=60)
+    assert (before, world.step, world.status.get("planHash", "")) == ("UpgradeBrokers", "Preflight", "")
+    assert ("UpgradeBrokers", "Preflight") in moves(world)
+    told_of = told(world, "NodeIdTaken")
+    assert (told_of["gate"], told_of["unblocks"]) == ("NodeIds", "choose another spec.controllers.firstNodeId")
+    change(world, firstNodeId=3100)
+    assert world.live(lambda: waits_for(world, "OutsideWindow"))
+    assert world.status["planHash"] not in ("", hashed), "nobody's approval of the earlier plan counts"
+    assert {each["name"]: each["nodes"] for each in world.status["plan"]["nodes"]}["kafka-controller"] == 3
+    change(world, windows=[])
+    assert world.live(lambda: world.step == "EnableMigration")
+    assert {node["nodeId"] for node in world.status["nodes"]} == {1, 2, 3, 3100, 3101, 3102}
+    assert world.status["attempt"] == 1
+
+
+def test_a_rehearsal_that_cannot_run_is_left_out_by_the_field_that_it_names(world: MigrationWorld) -> None:
+    """The API server refused the change that the migration itself had printed."""
+    world.kubelet.rehearsed = lambda _: "the replica's controller did not come up"
+    assert world.live(lambda: waits_for(world, "RehearsalFailed"))
+    assert told(world, "RehearsalFailed")["unblocks"].endswith("or set spec.rehearsal.enabled to false")
+    change(world, rehearsal={"enabled": False})
+    assert world.live(lambda: world.step == "EnableMigration")
+    assert ("Rehearse", "Preflight") in moves(world)
+
+
+def test_controllers_that_are_changed_later_are_checked_right_before_they_are_made(world: MigrationWorld) -> None:
+    """Before it, a StatefulSet of that name was taken for the controllers, and deleted in a rollback."""
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(holds=["ProvisionControllers", "Finalize"]))
+    assert world.live(lambda: world.step == "ProvisionControllers" and waits_for(world, "AwaitingApproval"))
+    world.api.add("apps/v1", "StatefulSet", "statefulsets", "search", spec={
+        "replicas": 0, "serviceName": "search", "selector": {"matchLabels": {"app": "search"}},
+        "template": {"metadata": {"labels": {"app": "search"}}, "spec": {"containers": [{"name": "search"}]}},
+        "updateStrategy": {"type": "RollingUpdate"}})
+    change(world, name="search")
+    assert world.live(world.approved_and(lambda: waits_for(world, "Residue")), limit=120)
+    assert (told(world, "Residue")["gate"], told(world, "Residue")["subject"]) == ("Names", "StatefulSet search")
+    quiet_for(world, 60)
+    assert (world.step, opened(world, "ProvisionControllers")) == ("ProvisionControllers", False)
+    change(world, name="kafka-kraft")
+    assert world.live(world.approved_and(lambda: world.step == "EnableMigration"))
+    assert {node["name"].rpartition("-")[0] for node in world.status["nodes"]} == {"kafka", "kafka-kraft"}
+    assert world.roll_back()
+    assert ("statefulsets", "search") in world.api.objects
+
+
+def test_the_commands_with_which_other_controllers_are_made_work(world: MigrationWorld) -> None:
+    """As `unblocks` prints them. It took four acts, and the field stood in no message."""
+    world.kubelet.stuck = {f"kafka-controller-{number}" for number in range(3)}
+    assert world.live(lambda: waits_for(world, "ControllerInTrouble"), limit=3000)
+    assert [each["reason"] for each in world.status["waitingFor"]].count("ControllerInTrouble") == 1
+    look, _, (other) = told(world, "ControllerInTrouble")["unblocks"].partition("; where ")
+    assert look.endswith(" says more")
+    named = f"kmig/{NAME} --namespace sim"
+    assert other == (f"spec.controllers must change: switchover rollback {named}, change it once that is RolledBack, then"
+                     f" switchover retry {named}")
+    act(world, Act.ROLLBACK)
+    assert world.live(lambda: world.phase == "RolledBack")
+    world.kubelet.stuck = set()
+    change(world, template={"resources": {"requests": {"memory": "1Gi"}}})
+    act(world, Act.RETRY)
+    assert world.live(lambda: world.step == "EnableMigration")
+    made: Object = world.api.objects["statefulsets", "kafka-controller"]
+    (kafka,) = made["spec"]["template"]["spec"]["containers"]
+    assert kafka["resources"]["requests"]["memory"] == "1Gi"
+    assert (world.status["attempt"], world.kafka.starts["kafka-controller-0", Mode.MIGRATION_CONTROLLER]) == (2, 1)
