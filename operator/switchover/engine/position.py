@@ -41,7 +41,7 @@ class Position:
     """Where the migration stands. Times are seconds since the epoch.
 
     `opened` is when the step's entry gates had passed: no effect of the step happens before it is on record.
-    `finished` is True at either end of the plan. `failure` is the reason for which the migration turned back by itself.
+    `finished` is True at either end of the plan. `failure` is the reason for which the migration rolled back by itself.
     `rescued` are the nodes that the step has restarted as its remediation: each once.
     """
 

@@ -230,7 +230,7 @@ UNKNOWN_BROKER = Reason(
     SUBJECT, "UnknownBroker", Urgency.STANDS,
     meaning="A broker is registered that is no pod of `spec.brokers`. Finalizing would cut it off.",
     look="`/brokers/ids`, or the registrations in the metadata log.",
-    do="Name its StatefulSet in `spec.brokers`, or remove the broker. Once a plan is recorded, only the second.")
+    do="Name its StatefulSet in `spec.brokers`, or remove the broker. Once UpgradeBrokers has begun, only the second.")
 
 WOULD_LOSE_IN_SYNC_REPLICAS = Reason(
     SUBJECT, "WouldLoseInSyncReplicas", Urgency.LOOK,
