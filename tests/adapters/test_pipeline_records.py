@@ -172,6 +172,11 @@ def asked(version: str, records: Sequence[tuple[bytes, bytes | None]]) -> list[R
 # --- What the oracle's words mean in our tables -----------------------------------------------------------------------
 
 NAMES = {2: "ClassicGroup", 3: "Epoch", 5: "Member", 6: "TargetEpoch", 7: "Target", 8: "Current"}
+NO_ID = base64.urlsafe_b64encode(bytes(16)).decode().rstrip("=")
+
+
+def hexadecimal(topic_id: str) -> str:
+    return base64.urlsafe_b64decode(topic_id + "==").hex()
 
 
 def commit_row(record: Logged, told: Row) -> Row:
@@ -180,6 +185,7 @@ def commit_row(record: Logged, told: Row) -> Row:
         "group": told["key"]["group"], "topic": told["key"]["topic"], "partition": told["key"]["partition"],
         "offset": value.get("offset"), "leader_epoch": value.get("leaderEpoch", -1) if value else None,
         "commit_time": value.get("commitTimestamp"), "record_time": record.time, "version": told.get("version"),
+        "topic_id": hexadecimal(value["topicId"]) if value.get("topicId", NO_ID) != NO_ID else None,
         "log_partition": record.partition, "log_offset": record.offset,
     }
 
@@ -219,7 +225,7 @@ def group_rows(record: Logged, told: Row) -> list[Row]:
 
 def by_id(topics: list[Row] | None) -> list[Row] | None:
     return None if topics is None else [
-        {"topic": None, "topic_id": base64.urlsafe_b64decode(topic["topicId"] + "==").hex(), "partition": partition}
+        {"topic": None, "topic_id": hexadecimal(topic["topicId"]), "partition": partition}
         for topic in topics for partition in topic["partitions"]]
 
 
@@ -267,6 +273,7 @@ def test_the_log_holds_what_is_to_be_compared(source: Source) -> None:
     here = [row for row in read if row["group"].startswith(source.topic)]
     versions = Counter(row["version"] for row in here if row["offset"] is not None)
     assert versions == {4 if source.version == "4.4" else 3: len([row for row in here if row["offset"] is not None])}
+    assert {row["topic_id"] is not None for row in here if row["offset"] is not None} == {source.version == "4.4"}
     assert {row["offset"] for row in here if row["group"].endswith("-transactional")} == {11}
     assert {row["group"] for row in here if "日本" in row["group"]} >= {f"{source.topic}-日本-ü\n-classic"}
     assert {row["topic"]: row["offset"] for row in here if row["group"] == f"{source.topic}-gone"}[source.topic] is None

@@ -60,8 +60,8 @@ def written(root: Path, groups: int, partitions: int, sweeps: int) -> dict[str, 
                 "topic": pa.array([f"topic-{group}"]).take(pa.array(np.zeros(rows, np.int64))),
                 "partition": np.full(rows, partition, np.int32), "offset": offset.astype(np.int64),
                 "leader_epoch": np.full(rows, -1, np.int32), "commit_time": at, "record_time": at,
-                "version": np.full(rows, 3, np.int16), "log_partition": np.zeros(rows, np.int32),
-                "log_offset": np.arange(rows, dtype=np.int64)}).cast(COMMITS))
+                "version": np.full(rows, 3, np.int16), "topic_id": pa.nulls(rows, pa.string()),
+                "log_partition": np.zeros(rows, np.int32), "log_offset": np.arange(rows, dtype=np.int64)}).cast(COMMITS))
     pq.write_table(pa.concat_tables(commits), root / "commits.parquet", row_group_size=200_000)
     return {"ends": sorted(map(str, path.iterdir())), "commits": [str(root / "commits.parquet")]}
 

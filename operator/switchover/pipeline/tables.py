@@ -18,6 +18,7 @@ COMMITS: Final = pa.schema([
     ("commit_time", pa.int64()),         # as the broker wrote it into the value; null for a tombstone
     ("record_time", pa.int64()),         # of the record in the log
     ("version", pa.int16()),             # of the value; null for a tombstone
+    ("topic_id", pa.string()),           # 32 hex digits; null: the value has none (before 4.1, tombstones)
     ("log_partition", pa.int32()), ("log_offset", pa.int64()),   # where it lies in __consumer_offsets: the causal order
 ])
 """Offset commits of `__consumer_offsets` (types 0 and 1)."""
@@ -55,13 +56,13 @@ TOPICS: Final = pa.schema([
 
 GROUPS: Final = pa.schema([
     ("group", pa.string()), ("type", pa.string()),               # Classic | Consumer | … as the broker names it
-    ("state", pa.string()), ("protocol_type", pa.string()), ("assignor", pa.string()), ("coordinator", pa.int32()),
+    ("state", pa.string()), ("assignor", pa.string()), ("coordinator", pa.int32()),
     ("members", pa.list_(pa.struct([
         ("member", pa.string()), ("instance", pa.string()), ("client_id", pa.string()), ("host", pa.string()),
         ("assigned", pa.list_(_PARTITION))]))),
     ("time", pa.int64()),
 ])
-"""Every group as the Admin API describes it, once per capture."""
+"""Every group of consumers as the Admin API describes it, once per capture; its protocol type is in `ownership` alone."""
 
 ZNODES: Final = pa.schema([
     ("path", pa.string()),               # with the chroot taken off: /consumers/…

@@ -29,7 +29,8 @@ def test_what_kafka_encoded(version: str, metadata: str, value: str) -> None:
     assert decoded((KEY, bytes.fromhex(value))).commits.to_pylist() == [{
         "group": "g", "topic": "t", "partition": 3, "offset": 1 << 40 | length,
         "leader_epoch": 7 if int(version) >= 3 else -1, "commit_time": 1_700_000_000_000 + length, "record_time": 1000,
-        "version": int(version), "log_partition": 7, "log_offset": 0,
+        "version": int(version), "topic_id": f"{1:016x}{length:016x}" if metadata.endswith("+id") else None,
+        "log_partition": 7, "log_offset": 0,
     }]
 
 
@@ -64,7 +65,7 @@ def test_a_tombstone_is_a_row_without_an_offset() -> None:
     assert result.counts == {"tombstone": 1}
     assert result.commits.to_pylist()[1] == {
         "group": "g", "topic": "t", "partition": 3, "offset": None, "leader_epoch": None, "commit_time": None,
-        "record_time": 1001, "version": None, "log_partition": 7, "log_offset": 1}
+        "record_time": 1001, "version": None, "topic_id": None, "log_partition": 7, "log_offset": 1}
 
 
 def test_records_of_other_types_are_handed_on_or_counted() -> None:
@@ -94,6 +95,15 @@ def test_versions_that_nobody_knows_are_counted_by_number() -> None:
 ], ids=["unknown tag", "three tags", "more bytes", "more bytes after tags"])
 def test_what_a_newer_kafka_might_add_is_passed_over(value: bytes) -> None:
     assert decoded((KEY, value)).commits["offset"].to_pylist() == [1]
+
+
+def test_the_id_of_a_topic_is_read_wherever_it_stands_and_nothing_else_for_one() -> None:
+    """The second is of a commit of Kafka 4.4 for a topic that its broker described under that id."""
+    first, second = bytes(range(16)), bytes.fromhex("5ed38598d1cf4187a720ff454db6a372")
+    tagged = [[(0, first)], [(9, b"x" * 200), (0, second), (10, b"y")], [(0, second)], [(0, bytes(16))], [(0, b"short")],
+              [(1, first)], []]
+    result = decoded(*[(KEY, commit_value(4, 1, 2, tagged=each)) for each in tagged], (KEY, commit_value(3, 1, 2)))
+    assert result.commits["topic_id"].to_pylist() == [first.hex(), second.hex(), second.hex(), *[None] * 5]
 
 
 @pytest.mark.parametrize("value", [
@@ -156,10 +166,13 @@ def commit(draw: some.DrawFn) -> tuple[Row, Record]:
     """What is to come out, and what goes in."""
     group, topic, partition = draw(NAME), draw(NAME), draw(INT32)
     version, offset, time, epoch = draw(some.integers(0, 4)), draw(INT64), draw(INT64), draw(INT32)
-    value = commit_value(version, offset, time, epoch=epoch, metadata=draw(some.binary(max_size=200)),
-                         tagged=draw(some.lists(some.tuples(some.integers(0, 300), some.binary(max_size=20)), max_size=3)))
+    tagged = draw(some.lists(some.tuples(some.integers(0, 300), some.binary(max_size=20)), max_size=3))
+    if topic_id := draw(some.none() | some.binary(min_size=16, max_size=16).filter(any)):
+        tagged = [(0, topic_id), *((tag, data) for tag, data in tagged if tag)]
+    value = commit_value(version, offset, time, epoch=epoch, metadata=draw(some.binary(max_size=200)), tagged=tagged)
+    told = [data.hex() for tag, data in tagged if version == 4 and tag == 0 and len(data) == 16 and any(data)]
     row = {"group": group, "topic": topic, "partition": partition, "offset": offset, "commit_time": time,
-           "leader_epoch": epoch if version >= 3 else -1, "version": version}
+           "leader_epoch": epoch if version >= 3 else -1, "version": version, "topic_id": told[-1] if told else None}
     return row, (commit_key(group, topic, partition), value)
 
 

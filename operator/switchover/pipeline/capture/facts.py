@@ -160,7 +160,7 @@ def _group(told: Any, now: int) -> dict[str, Any]:
     return {
         "group": told.group_id, "type": told.type.name.capitalize() if told.type is not None else None,
         "state": STATES.get(told.state),
-        "protocol_type": None, "assignor": told.partition_assignor or None,
+        "assignor": told.partition_assignor or None,
         "coordinator": told.coordinator.id if told.coordinator is not None else None,
         "members": [{
             "member": each.member_id, "instance": each.group_instance_id, "client_id": each.client_id, "host": each.host,

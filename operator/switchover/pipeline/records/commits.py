@@ -8,8 +8,8 @@ is an int16 version, then
     3       int64 offset  int32 leader epoch string metadata           int64 time
     4       int64 offset  int32 leader epoch compact string metadata   int64 time   tagged fields
 
-(OffsetCommitKey and OffsetCommitValue of Kafka 3.9 to 4.4; golden vectors in the tests.) Bytes after the last field are
-passed over, as Kafka does.
+(OffsetCommitKey and OffsetCommitValue of Kafka 3.9 to 4.4; golden vectors in the tests.) The tagged field 0 is the topic's
+id. Bytes after the last field are passed over, as Kafka does.
 """
 
 from collections import Counter
@@ -30,6 +30,9 @@ NEWEST_VERSION = 4
 _LONGEST_STRING = 0x7FFF
 _MOST_TAGS = 16
 """Kafka writes one at most. Each costs a pass over the rows that have so many, so a hostile number of them is refused."""
+_TOPIC_ID, _ID_BYTES = 0, 16
+"""The tag of the topic's id, and its length."""
+_NOWHERE = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +79,7 @@ def split(key: pa.Array, value: pa.Array, record_time: Ints, log_offset: Ints, l
         keys.group.take(of), keys.topic.take(of), pa.array(keys.partition[which[rows]]),
         pa.array(read.offset[rows], mask=empty), pa.array(read.leader_epoch[rows], mask=empty),
         pa.array(read.time[rows], mask=empty), pa.array(record_time[rows]),
-        pa.array(read.version[rows], mask=empty),
+        pa.array(read.version[rows], mask=empty), _ids(values, read.topic_id[rows]),
         pa.array(np.full(len(rows), log_partition, np.int32)), pa.array(log_offset[rows]),
     ]
     commits = pa.table([column.cast(field.type) for column, field in zip(columns, COMMITS, strict=True)], schema=COMMITS)
@@ -147,6 +150,8 @@ class _Values:
         self.offset = np.zeros(size, np.int64)
         self.leader_epoch = np.full(size, -1, np.int64)
         self.time = np.zeros(size, np.int64)
+        self.topic_id = np.full(size, _NOWHERE, np.int64)
+        """Where it begins, or _NOWHERE."""
 
     def fill(self, spans: Spans, rows: Ints) -> Counter[str]:
         """Decode these rows; what stays undecoded, counted."""
@@ -170,8 +175,9 @@ class _Values:
         whole = at + (16 if version == 1 else 8) <= spans.end[rows]
         rows, at = rows[whole], at[whole]
         if version >= 4:
-            whole = _tags_whole(spans, at + 8, spans.end[rows])
+            whole, topic_id = _tags(spans, at + 8, spans.end[rows])
             rows, at = rows[whole], at[whole]
+            self.topic_id[rows] = topic_id[whole]
         self.offset[rows] = spans.number(">i8", spans.start[rows] + 2)
         if has_epoch:
             self.leader_epoch[rows] = spans.number(">i4", spans.start[rows] + 10)
@@ -179,20 +185,36 @@ class _Values:
         self.good[rows] = True
 
 
-def _tags_whole(spans: Spans, at: Ints, end: Ints) -> Bools:
-    """Whether the tagged fields at `at` (their number, then each one's tag, size and bytes) end at `end` or before."""
+def _tags(spans: Spans, at: Ints, end: Ints) -> tuple[Bools, Ints]:
+    """Whether the tagged fields at `at` (their number, then each one's tag, size and bytes) end at `end` or before, and
+    where among them the topic's id is."""
     left, at, whole = spans.varint(at, end)
     whole &= left <= _MOST_TAGS
+    topic_id = np.full(len(at), _NOWHERE, np.int64)
     rows = np.flatnonzero(whole & (left > 0))
     while len(rows):
-        _, after, good = spans.varint(at[rows], end[rows])
+        tag, after, good = spans.varint(at[rows], end[rows])
         size, after, sized = spans.varint(after, end[rows])
         at[rows] = after + size
         left[rows] -= 1
         good &= sized & (at[rows] <= end[rows])
         whole[rows[~good]] = False
+        is_id = good & (tag == _TOPIC_ID) & (size == _ID_BYTES)
+        topic_id[rows[is_id]] = after[is_id]
         rows = rows[good & (left[rows] > 0)]
-    return whole
+    return whole, topic_id
+
+
+def _ids(spans: Spans, at: Ints) -> pa.Array:
+    """The ids at these places as 32 hex digits, null for _NOWHERE and for zero, which is no id."""
+    there = at != _NOWHERE
+    found = np.zeros((len(at), _ID_BYTES), np.uint8)
+    found[there] = spans.data[at[there, None] + np.arange(_ID_BYTES)]
+    # Of few topics, so that Python writes the digits of each once.
+    ids = pa.FixedSizeBinaryArray.from_buffers(pa.binary(_ID_BYTES), len(at), [None, pa.py_buffer(found)])
+    encoded = ids.cast(pa.binary()).dictionary_encode()
+    told = [each.hex() if any(each) else None for each in encoded.dictionary.to_pylist()]
+    return pa.array(told, pa.string()).take(encoded.indices)
 
 
 def _told(name: str, numbers: Ints) -> Counter[str]:
