@@ -89,23 +89,24 @@ def test_equal_sides_differ_in_nothing() -> None:
 
 MOVED = EVERYTHING.topics | {"orders": Topic(ORDERS.id, {**ORDERS.partitions, 1: Assignment((2, 3, 1))})}
 GROWN = EVERYTHING.topics | {"orders": Topic(ORDERS.id, {**ORDERS.partitions, 3: Assignment((1, 2, 3))})}
+BARE = "AAAAAAAAAAAAAAAAAAAAAw"
 PLANTED: Mapping[str, tuple[dict[str, Any], Difference]] = {
     "topic gone": (
         {"topics": {"orders": ORDERS}},
-        Difference("topic", "bare", "nothing", "id AAAAAAAAAAAAAAAAAAAAAw, 1 partitions")),
+        Difference("topic", "bare", "nothing", f"id {BARE}, 1 partitions", BARE)),
     "topic id": (
         {"topics": EVERYTHING.topics | {"bare": Topic("BAAAAAAAAAAAAAAAAAAAAA", {0: Assignment((1,))})}},
-        Difference("topic", "bare", "id BAAAAAAAAAAAAAAAAAAAAA, 1 partitions", "id AAAAAAAAAAAAAAAAAAAAAw, 1 partitions")),
+        Difference("topic", "bare", "id BAAAAAAAAAAAAAAAAAAAAA, 1 partitions", f"id {BARE}, 1 partitions", BARE)),
     "reassignment": (
         {"topics": MOVED},
-        Difference("partition", "orders-1", "replicas [2, 3, 1]", "replicas [2, 3, 1] adding [1] removing [3]")),
-    "partition": ({"topics": GROWN}, Difference("partition", "orders-3", "replicas [1, 2, 3]", "nothing")),
+        Difference("partition", "orders-1", "replicas [2, 3, 1]", "replicas [2, 3, 1] adding [1] removing [3]", ORDERS.id)),
+    "partition": ({"topics": GROWN}, Difference("partition", "orders-3", "replicas [1, 2, 3]", "nothing", ORDERS.id)),
     "topic configuration": (
         {"configs": EVERYTHING.configs | {Resource("topic", "orders"): {"retention.ms": "999", "cleanup.policy": ""}}},
-        Difference("topic configuration", "orders retention.ms", "'999'", "'1000'")),
+        Difference("topic configuration", "orders retention.ms", "'999'", "'1000'", ORDERS.id)),
     "empty is not nothing": (
         {"configs": EVERYTHING.configs | {Resource("topic", "orders"): {"retention.ms": "1000"}}},
-        Difference("topic configuration", "orders cleanup.policy", "nothing", "''")),
+        Difference("topic configuration", "orders cleanup.policy", "nothing", "''", ORDERS.id)),
     "broker configuration": (
         {"configs": {key: value for key, value in EVERYTHING.configs.items() if key.name != "1"}},
         Difference("broker configuration", "1 log.cleaner.threads", "nothing", "'2'")),

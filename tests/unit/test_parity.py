@@ -13,7 +13,7 @@ from switchover.cluster.observe.parity import LIFE_SECONDS, PAUSE_SECONDS, Parit
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Judge
 from switchover.engine.position import Batch, Position
-from switchover.metadata.cluster import LIMIT, ClusterMetadata, Difference
+from switchover.metadata.cluster import LIMIT, Assignment, ClusterMetadata, Difference, Resource, Topic
 from switchover.metadata.image import LogImage, MigrationState
 from switchover.metadata.parity import Comparison, Parity, TreeReading, compare
 from switchover.outside.errors import Refused, Unreachable
@@ -89,6 +89,26 @@ def test_a_state_that_stays_behind_its_epoch_is_overdue_and_no_difference() -> N
     assert after(first, (states(100, 8), epochs(101, 10))) == Parity((), 0, True, 1, {("orders", 0): 10})
     gone = TreeReading(100, ClusterMetadata(epochs={}), 1)
     assert after(first, (gone, epochs(101, 9))).behind == 0, "a partition that is gone"
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_what_differs_of_a_topic_that_was_created_again_is_another_difference(counted: bool) -> None:
+    """The second one has come into the log since, and dual write has not got that far; of the same topic it would have."""
+    assignment = {0: Assignment((1,))}
+
+    def copied(offset: int, topic_id: str) -> TreeReading:
+        topics = {"orders": Topic(topic_id, assignment)}
+        return TreeReading(offset, ClusterMetadata(topics=topics, epochs={("orders", 0): 1}), 1)
+
+    def logged(offset: int, topic_id: str) -> LogImage:
+        configured = {Resource("topic", "orders"): {"retention.ms": "1"}}
+        return replace(log(offset), metadata=ClusterMetadata(
+            topics={"orders": Topic(topic_id, assignment)}, configs=configured, epochs={("orders", 0): 2}))
+
+    again = "a" if counted else "b"
+    found = after((copied(99, "a"), logged(100, "a")), (copied(150, again), logged(200, again)))
+    assert (len(found.differences), found.unsettled) == ((1, 0) if counted else (0, 1))
+    assert found.overdue == ({("orders", 0): 2} if counted else {})
 
 
 # --- The watch --------------------------------------------------------------------------------------------------------

@@ -130,6 +130,7 @@ class Behind(NamedTuple):
     topic: str
     partition: int
     by: int
+    topic_id: str | None = None                     # a topic that was created again is another
 
 
 def behind(zookeeper: ClusterMetadata, kraft: ClusterMetadata) -> tuple[Behind, ...]:
@@ -137,17 +138,21 @@ def behind(zookeeper: ClusterMetadata, kraft: ClusterMetadata) -> tuple[Behind, 
     state than it does for another controller's (NOT_CONTROLLER, `KafkaController.tryProcessAlterPartition` of 3.9), and a
     broker takes no older state from a controller (`Partition.makeLeader`)."""
     known = kraft.epochs or {}
-    return tuple(Behind(*key, known[key] - version)
+    return tuple(Behind(*key, known[key] - version, _id(kraft, key[0]))
                  for key, version in (zookeeper.epochs or {}).items() if known.get(key, 0) > version)
 
 
 class Difference(NamedTuple):
-    """One thing on which the two sides do not agree, in words that may be shown to anybody."""
+    """One thing on which the two sides do not agree, in words that may be shown to anybody.
+
+    `topic_id` is that of its topic in KRaft, None where it is of none: of another topic it is another difference.
+    """
 
     kind: str
     key: str
     zookeeper: str
     kraft: str
+    topic_id: str | None = None
 
     def __str__(self) -> str:
         return f"{self.kind} {self.key}: ZooKeeper says {self.zookeeper}, KRaft says {self.kraft}"
@@ -156,8 +161,8 @@ class Difference(NamedTuple):
 def difference(zookeeper: ClusterMetadata, kraft: ClusterMetadata) -> tuple[Difference, ...]:
     """What the two sides tell differently, by kind and key; at most LIMIT."""
     found: list[Difference] = []
-    for kind, key, left, right in _unequal(zookeeper, kraft):
-        found.append(Difference(kind, key, *_words(left, right)))
+    for kind, key, left, right, topic in _unequal(zookeeper, kraft):
+        found.append(Difference(kind, key, *_words(left, right), _id(kraft, topic)))
         if len(found) == LIMIT:
             break
     return tuple(found)
@@ -171,29 +176,35 @@ def _words(left: object, right: object) -> tuple[str, str]:
     return said[0], said[1]
 
 
-def _unequal(zookeeper: ClusterMetadata, kraft: ClusterMetadata) -> Iterator[tuple[str, str, Any, Any]]:
-    """(kind, key, ZooKeeper's value, KRaft's value)."""
+def _id(metadata: ClusterMetadata, topic: str | None) -> str | None:
+    found = metadata.topics.get(topic) if topic is not None else None
+    return found.id if found is not None else None
+
+
+def _unequal(zookeeper: ClusterMetadata, kraft: ClusterMetadata) -> Iterator[tuple[str, str, Any, Any, str | None]]:
+    """(kind, key, ZooKeeper's value, KRaft's value, the topic that it is of)."""
     for path, why, _ in _pairs(zookeeper.malformed, kraft.malformed):
-        yield "znode", path, why, None
+        yield "znode", path, why, None, None
     for name, left, right in _pairs(zookeeper.topics, kraft.topics):
         if left is None or right is None or left.id != right.id:
-            yield "topic", name, left, right
+            yield "topic", name, left, right, name
         else:
             for index, ours, theirs in _pairs(left.partitions, right.partitions):
-                yield "partition", f"{name}-{index}", ours, theirs
+                yield "partition", f"{name}-{index}", ours, theirs, name
     for resource, key, left, right in _nested(zookeeper.configs, kraft.configs):
-        yield f"{resource.type} configuration", f"{resource.name or DEFAULT} {key}", left, right
+        topic = resource.name if resource.type == TOPIC else None
+        yield f"{resource.type} configuration", f"{resource.name or DEFAULT} {key}", left, right, topic
     for entity, key, left, right in _nested(zookeeper.quotas, kraft.quotas):
-        yield QUOTA, f"{entity_words(entity)} {key}", left, right
+        yield QUOTA, f"{entity_words(entity)} {key}", left, right, None
     for acl in sorted(zookeeper.acls ^ kraft.acls):
         there = acl in zookeeper.acls
-        yield "ACL", str(acl), "present" if there else None, None if there else "present"
+        yield "ACL", str(acl), "present" if there else None, None if there else "present", None
     for (user, mechanism), left, right in _pairs(zookeeper.scram, kraft.scram):
-        yield SCRAM_USER, f"{user} {mechanism}", left, right
+        yield SCRAM_USER, f"{user} {mechanism}", left, right, None
     for token, left, right in _pairs(zookeeper.tokens, kraft.tokens):
-        yield "delegation token", token, left, right
+        yield "delegation token", token, left, right, None
     if zookeeper.next_producer_id != kraft.next_producer_id:
-        yield "producer ids", "next", zookeeper.next_producer_id, kraft.next_producer_id
+        yield "producer ids", "next", zookeeper.next_producer_id, kraft.next_producer_id, None
 
 
 def _pairs(left: Mapping[K, Any], right: Mapping[K, Any]) -> Iterator[tuple[K, Any, Any]]:
