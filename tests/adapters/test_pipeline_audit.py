@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import SparkSession
 
-from adapters.admin import create_topic
-from adapters.clusters import KRaftNode
+from adapters.admin import changed, create_topic
+from adapters.clusters import KafkaCluster, KRaftNode
 from patience import Patience
 from pipeline.few_rows import FEW_ROWS, small_session
 from switchover.pipeline.audit.job import run
@@ -79,3 +79,49 @@ def test_where_there_is_no_member_two_have_consumed(
         newest_kafka: KRaftNode, topic: str, tmp_path: Path, spark: SparkSession) -> None:
     outcome = audited(newest_kafka, tmp_path, spark, topic, None)
     assert (outcome.verdict, outcome.summary["recordsTwice"]) == ("Violations", 50), outcome.summary
+
+
+BAND_MS = 500
+
+
+@pytest.fixture(params=["zookeeper_cluster", "newest_kafka"])
+def servers(request: pytest.FixtureRequest) -> str:
+    """3.9 leaves it to captures which topic a commit is about; 4.4 writes it."""
+    found: KafkaCluster | KRaftNode = request.getfixturevalue(request.param)
+    return str(found.brokers[1].address if isinstance(found, KafkaCluster) else found.address)
+
+
+@pytest.mark.long
+def test_a_topic_that_was_created_again_is_another(servers: str, tmp_path: Path, spark: SparkSession) -> None:
+    """Its coordinator writes tombstones, and offsets begin at 0 again: by its name alone 190 records were read twice."""
+    topic, group = f"again-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex
+    kafka = {"cluster": "test", "store": tmp_path, "kafka": {"bootstrapServers": servers}, "spark": {"options": FEW_ROWS}}
+    capture = Capture(Config.model_validate(kafka), spark, Progress())
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": group, "enable.auto.commit": False})
+
+    def commits(*offsets: int) -> None:
+        for offset in offsets:
+            consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+
+    def seen() -> None:
+        time.sleep(2 * BAND_MS / 1000)
+        capture.once()
+        time.sleep(2 * BAND_MS / 1000)
+
+    create_topic(servers, topic)
+    seen()
+    since = int(time.time() * 1000)
+    commits(10, 500, 1000)
+    seen()
+    changed(servers, lambda client: client.delete_topics([topic]))
+    patience = Patience(60)
+    while consumer.committed([TopicPartition(topic, 0)], 10)[0].offset >= 0:
+        assert not patience.over, "the coordinator never forgot the offset"
+        time.sleep(0.1)
+    create_topic(servers, topic)
+    seen()
+    commits(5, 50, 200)
+    consumer.close()
+    audit = {"groups": [{"name": group}], "since": since, "topics": [topic], "guardBandMs": BAND_MS}
+    outcome = run(Config.model_validate({**kafka, "audit": audit}), Progress())
+    assert (outcome.verdict, list(outcome.evidence)) == ("Clean", [])

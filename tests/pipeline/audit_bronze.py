@@ -1,6 +1,7 @@
 """Hand-written captures: what the stories of the audit are told with. Times are ms after T."""
 
 from collections.abc import Iterable, Mapping
+from hashlib import md5
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -12,28 +13,40 @@ from switchover.pipeline.tables import SCHEMAS
 
 T = 1_700_000_000_000
 SECOND = 1000
+LONG_AGO = -1000 * SECOND
+
+
+def id_of(topic: str) -> str:
+    """That of a topic of which nothing else is told."""
+    return md5(topic.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
 class Captures:
-    """Rows by table, filed as one capture; a second one without rows closes the range."""
+    """Rows by table, filed as one capture; a second one without rows closes the range.
+
+    As captures do, they describe each group that has committed (without members of types that are not read), and see each of
+    its topics under one id since LONG_AGO, unless something else is told of it.
+    """
 
     def __init__(self) -> None:
         self.rows: dict[str, list[dict[str, Any]]] = {table: [] for table in SCHEMAS}
         self._place = 0
         self._zxid = 0x100
 
-    def commit(self, group: str, offset: int | None, at: int, topic: str = "orders", partition: int = 0) -> None:
-        """An offset commit in Kafka, a tombstone where None."""
+    def commit(self, group: str, offset: int | None, at: int, topic: str = "orders", partition: int = 0,
+               topic_id: str | None = None) -> None:
+        """An offset commit in Kafka, a tombstone where None; `topic_id` as a newer Kafka writes it."""
         self._place += 1
         self.rows["commits"].append({
             "group": group, "topic": topic, "partition": partition, "offset": offset, "leader_epoch": -1,
             "commit_time": None if offset is None else T + at, "record_time": T + at,
-            "version": None if offset is None else 4, "log_partition": 7, "log_offset": self._place})
+            "version": None if offset is None else 4, "topic_id": topic_id, "log_partition": 7, "log_offset": self._place})
 
-    def commits(self, group: str, offsets: Iterable[int], at: int, every: int = 1000) -> None:
+    def commits(self, group: str, offsets: Iterable[int], at: int, every: int = 1000, topic: str = "orders",
+                topic_id: str | None = None) -> None:
         """Several, one after the other."""
         for number, offset in enumerate(offsets):
-            self.commit(group, offset, at + number * every)
+            self.commit(group, offset, at + number * every, topic, topic_id=topic_id)
 
     def write(self, path: str, data: str | bytes | None, at: int, op: str = "setData", ephemeral: bool = False) -> int:
         """A transaction of ZooKeeper; its zxid."""
@@ -72,10 +85,10 @@ class Captures:
             for member, partitions in members.items()]
 
     def current(self, group: str, member: str, at: int, assigned: Iterable[int], pending: Iterable[int] = (),
-                topic_id: str = "ab" * 16) -> None:
-        """What a member of the consumer protocol holds."""
+                topic_id: str | None = None) -> None:
+        """What a member of the consumer protocol holds, of `orders` where no id is told."""
         self._place += 1
-        held, back = ([{"topic": None, "topic_id": topic_id, "partition": each} for each in numbers]
+        held, back = ([{"topic": None, "topic_id": topic_id or id_of("orders"), "partition": each} for each in numbers]
                       for numbers in (assigned, pending))
         self.rows["ownership"].append({
             "group": group, "record": "Current", "member": member, "epoch": 1, "state": 0, "time": T + at,
@@ -85,8 +98,15 @@ class Captures:
         """Log start and end of partition 0."""
         self.rows["ends"].append({"topic": topic, "partition": 0, "start": start, "end": end, "time": T + at})
 
-    def topic(self, name: str, topic_id: str) -> None:
-        self.rows["topics"].append({"topic": name, "topic_id": topic_id, "partitions": 1, "internal": False, "time": T})
+    def topic(self, name: str, topic_id: str | None, *seen: int) -> None:
+        """Captures saw this topic at these times; without an id: brokers that have none."""
+        self.rows["topics"] += [{"topic": name, "topic_id": topic_id, "partitions": 1, "internal": False, "time": T + at}
+                                for at in seen or (0,)]
+
+    def group(self, name: str, at: int | None, kind: str = "Classic", members: int = 0) -> None:
+        """A capture described this group; None: none did."""
+        self.rows["groups"].append({"group": name, "type": kind, "state": "Stable" if members else "Empty", "members": [
+            {"member": f"m{number}"} for number in range(members)], "time": T + (LONG_AGO if at is None else at)})
 
     def file(self, root: Path, until: int, began: int = -SECOND, holes: object = None, cluster: str = "c",
              counts: Mapping[str, int] = MappingProxyType({})) -> Store:
@@ -94,6 +114,14 @@ class Captures:
         store = Store(root, cluster)
         for row in self.rows["znodes"]:
             row.setdefault("time", T + until)
+        topics, groups = ({row[name] for row in self.rows[table]}
+                          for table, name in (("topics", "topic"), ("groups", "group")))
+        for name in dict.fromkeys(row["topic"] for table in ("commits", "ends") for row in self.rows[table]):
+            if name not in topics:
+                self.topic(name, id_of(name), LONG_AGO, until)
+        for name in dict.fromkeys(row["group"] for row in self.rows["commits"]):
+            if name not in groups:
+                self.group(name, until)
         first: dict[str, list[dict[str, Any]]] = {table: [] for table in SCHEMAS}
         for number, (at, rows) in enumerate(((began, first), (until, self.rows))):
             run = new_run()

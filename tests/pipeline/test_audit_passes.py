@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from switchover.pipeline.audit.commits import KAFKA, NAMES, RESENT_MS, ZOOKEEPER, of_members, passes, steps
+from switchover.pipeline.audit.commits import KAFKA, RESENT_MS, WHICH, ZOOKEEPER, of_members, passes, steps
 from switchover.pipeline.audit.findings import of_passes
 from switchover.pipeline.audit.intervals import hashed
 
@@ -17,7 +17,8 @@ APART = 20_000
 Offsets = list[int | None]
 RECENT = RESENT_MS // APART
 """The last commits that are young enough to be sent again."""
-EVENTS = "group string, topic string, partition int, store string, offset long, time long, place long, sub int"
+EVENTS = ("group string, topic string, partition int, store string, offset long, time long, place long, sub int, "
+          "topic_id string, sure boolean")
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +61,9 @@ def surely(offsets: Offsets, number: int) -> bool:
 def found(spark: SparkSession, events: list[tuple[object, ...]], *, two_stores: bool,
           owned: Iterable[int] = ()) -> dict[int, list[tuple[object, ...]]]:
     """start, end, amount, doubled, number of the commit, proven by case. `owned`: cases with a member in Kafka's group."""
-    rows = hashed(spark.createDataFrame(events, EVENTS), NAMES)
+    rows = hashed(spark.createDataFrame([(*event, "id", True) for event in events], EVENTS), WHICH)
     places = "group string, topic string, partition int, first long, last long"
-    owners = hashed(spark.createDataFrame([(str(case), "t", 0, 0, CASES) for case in owned], places), NAMES)
+    owners = spark.createDataFrame([(str(case), "t", 0, 0, CASES) for case in owned], places)
     twice, _ = of_passes(of_members(passes(steps(rows, BAND, two_stores=two_stores)), owners), 0)
     told: dict[int, list[tuple[object, ...]]] = {case: [] for case in range(CASES)}
     for row in twice.where(f.col("kind") == "twice").collect():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit_bronze import SECOND, Captures, T
+from pipeline.audit_bronze import LONG_AGO, SECOND, Captures, T, id_of
 from switchover.pipeline.audit.findings import LONGEST, sentence
 from switchover.pipeline.audit.job import Range, judge
 from switchover.pipeline.audit.settings import AuditedGroup, AuditSettings
@@ -159,7 +159,6 @@ def tell(c: Captures) -> dict[str, list[Finding]]:
     found["left, then set back"] = [("twice", True, 150, 200, 50)]
 
     # the consumer protocol: what is being given back is still owned
-    c.topic("orders", "ab" * 16)
     for name, given_back, what in (
             ("protocol", 2000, []),
             ("protocol, too early", None, [("owners", True, T + 3000, T + UNTIL, UNTIL - 3000)])):
@@ -219,7 +218,104 @@ def tell(c: Captures) -> dict[str, list[Finding]]:
 
     c.commits(HOSTILE, [0, 10, 5, 20], 1000)
     found[HOSTILE] = [("twice", True, 5, 10, 5)]
+    return found | tell_of_topics_created_again(c) | tell_of_what_was_not_read(c)
+
+
+def tell_of_topics_created_again(c: Captures) -> dict[str, list[Finding]]:
+    """Each in a topic of the group's name: A until it is deleted 17 s after T, and B."""
+    found: dict[str, list[Finding]] = {}
+    before, after = "aa" * 16, "bb" * 16
+    minutes = {before: (LONG_AGO, 0, 15 * SECOND), after: (22 * SECOND, UNTIL)}
+    seldom = {before: (LONG_AGO,), after: (60 * SECOND, UNTIL)}
+
+    def created_again(name: str, captures: dict[str, tuple[int, ...]], *, own_ids: bool = False,
+                      tombstone: bool = True) -> None:
+        a, b = id_of(f"{name} {before}"), id_of(f"{name} {after}")
+        for topic_id, times in zip((a, b), captures.values(), strict=True):
+            c.topic(name, topic_id, *times)
+        c.generation(name, 500, 500, {"m-id": [0]}, name)
+        c.commits(name, [10, 500, 1000], 1000, topic=name, topic_id=a if own_ids else None)
+        if tombstone:
+            c.commit(name, None, 17_000, name)
+        c.commits(name, [5, 50, 200], 30_000, topic=name, topic_id=b if own_ids else None)
+
+    undecided = [("twice", False, 10, 200, 190)]
+    created_again("seen in between", minutes)
+    created_again("seen in between, no tombstone", minutes, tombstone=False)
+    created_again("told by the commits", seldom, own_ids=True)
+    found |= {name: [] for name in ("seen in between", "seen in between, no tombstone", "told by the commits")}
+    created_again("between two captures", seldom)
+    created_again("between two captures, no tombstone", seldom, tombstone=False)
+    found["between two captures"] = undecided
+    found["between two captures, no tombstone"] = [*undecided, ("rewound", False, 5, 1000, 995)]
+
+    # without ids nobody knows, as where brokers are older than 2.8 or topics may not be described
+    c.topic("no ids", None, LONG_AGO, UNTIL)
+    c.generation("no ids", 1, 500, {"m-id": [0]}, "no ids")
+    c.commits("no ids", [10, 500, 1000], 1000, topic="no ids")
+    c.commit("no ids", None, 20_000, "no ids")
+    c.commits("no ids", [5, 50, 200], 30_000, topic="no ids")
+    found["no ids"] = undecided
+
+    # the same topic before and after its offsets expired: really read again
+    c.commits("expired and read again", [10, 500, 1000], 1000)
+    c.commit("expired and read again", None, 20_000)
+    c.commits("expired and read again", [50, 200], 30_000)
+    found["expired and read again"] = [("twice", True, 50, 200, 150)]
+
+    # before the first capture nobody knows, from then on one topic is read again
+    for name, first, what in (("known from then on", 0, [("twice", True, 300, 400, 100)]),
+                              ("known too late", 41_000, [("twice", False, 250, 400, 150)])):
+        c.topic(name, id_of(name), first, UNTIL)
+        c.commits(name, [0, 200], -90_000, topic=name)
+        c.commits(name, [300, 400], 10_000, topic=name)
+        c.commits(name, [250, 600], 40_000, topic=name)
+        found[name] = what
+
+    # a member that has not come since still holds the old topic
+    name = "held from before"
+    c.topic(name, before, *minutes[before])
+    c.topic(name, after, *minutes[after])
+    c.commits(name, [0, 10], 1000, topic=name)
+    c.current(name, "a", 1000, [0], topic_id=before)
+    c.current(name, "b", 30_000, [0], topic_id=after)
+    found[name] = []
+    c.commits("held by two", [0, 10], 1000, topic="held by two", topic_id="cc" * 16)
+    c.current("held by two", "a", 1000, [0], topic_id="cc" * 16)
+    c.current("held by two", "b", 30_000, [0], topic_id="cc" * 16)
+    found["held by two"] = [("owners", True, T + 30_000, T + UNTIL, UNTIL - 30_000)]
+
+    # retention takes what lies in the new topic, of which the group has no offset yet; and what it has not read
+    for name, offsets, what in (("its offset is of before", [], []), ("retention in the new one", [10], [
+            ("deleted", True, 10, 90, 80)])):
+        c.topic(name, id_of(f"{name} {before}"), *minutes[before])
+        c.topic(name, id_of(f"{name} {after}"), *minutes[after])
+        c.commits(name, [0, 50], 1000, topic=name)
+        c.commits(name, offsets, 30_000, topic=name)
+        c.end(name, 90, 200, 60_000)
+        found[name] = what
+
+    # what is left is left of the topic as it is in the end
+    name = "drained, of before"
+    c.topic(name, "dd" * 16, *minutes[before])
+    c.topic(name, "ee" * 16, *minutes[after])
+    c.commits(name, [0, 1000], 1000, topic=name)
+    c.end(name, 0, 200, UNTIL)
+    found[name] = [("left", False, 0, 200, 200)]
     return found
+
+
+def tell_of_what_was_not_read(c: Captures) -> dict[str, list[Finding]]:
+    """A commit that goes back once, as a second consumer makes it, or a member's client that sends an older one again."""
+    names = ("described by none", "of another type", "members without a record", "an assignment nobody can read")
+    for name in names:
+        c.commits(name, [10, 100, 95, 300], 1000)
+    c.group("described by none", None)
+    c.group("of another type", 50_000, kind="Unknown")
+    c.group("of another type", UNTIL)
+    c.group("members without a record", 50_000, members=2)
+    c.generation("an assignment nobody can read", 1, 500, {"m-id": None})
+    return {name: [("twice", False, 95, 100, 5)] for name in names}
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +323,8 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
     captures = Captures()
     expected = tell(captures)
     store = captures.file(tmp_path_factory.mktemp("store"), UNTIL)
-    settings = AuditSettings(groups=tuple(AuditedGroup(name=name) for name in expected), since=T)
+    settings = AuditSettings(since=T, groups=tuple(
+        AuditedGroup(name=name, expected="Drained" if name.startswith("drained") else None) for name in expected))
     report = judge(spark, store, settings, Range(T, T + UNTIL, BAND), Progress())
     latest = store.latest("audit")
     assert latest is not None

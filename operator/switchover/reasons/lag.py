@@ -21,7 +21,8 @@ AUDIT_INDETERMINATE = Reason(
          "transaction logs of ZooKeeper that were purged, clocks that differ by more than the guard band. Or "
          "commits that may have been late (`or a commit was late`): a member committed a lower offset, and "
          "whether it had read again or its client sent an older commit once more, as it may when brokers restart, "
-         "no commit tells.",
+         "no commit tells. Or what was found may be of another topic (`or the topic was created again`), or of a "
+         "group whose members are not known (`but not all of the group was read`).",
     do="What can be brought (a capture that had stopped: start it) bring, then delete the Job. Of late commits "
        "the application's own records decide. What is gone is gone: `audit.acceptIndeterminate` goes on without a "
        "proof, in the next migration; this one's spec is frozen, so roll back, or leave it as it stands: the "

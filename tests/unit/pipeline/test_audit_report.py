@@ -1,5 +1,6 @@
 """The words of an audit: verdicts, what is missing, settings, and how hostile names are shown. No Spark."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,12 +14,17 @@ from switchover.pipeline.audit.coverage import (
     LOGS,
     ZOOKEEPER,
     Activity,
+    around,
+    begun_again,
     doubts,
     holes,
+    missing,
     moment,
     of_group,
     shown,
+    to_the_end,
     unread,
+    unread_of_group,
 )
 from switchover.pipeline.audit.report import Report
 from switchover.pipeline.audit.settings import AuditSettings
@@ -81,6 +87,30 @@ def test_a_log_that_began_anew_is_a_hole() -> None:
     assert holes(captures, 200, 1000) == []
 
 
+def test_captures_that_found_another_log_are_known_by_partition() -> None:
+    def found(number: int, following: dict[str, int], *holes: dict[str, object]) -> Manifest:
+        return Manifest(number, "r", 100 * number, 100 * number, {"offsets": {"next": following}, "holes": list(holes)})
+
+    went_back, deleted = {"partition": 0, "from": 7, "to": 20}, {"partition": 1, "from": 5, "to": 9}
+    again = [{"partition": number, "from": 30, "to": None} for number in (0, 1)]
+    captures = [found(0, {"0": 20, "1": 5}), found(1, {"0": 7, "1": 9}, went_back, deleted),
+                capture(2, 200, "znodes", holes=[{"zxid": True, "from": 1, "to": None}]),
+                found(3, {"0": 40, "1": 40}, *again), found(4, {"0": 41, "1": 41})]
+    assert begun_again(captures) == {0: [1, 3], 1: [3]}
+    assert begun_again(captures[:1]) == {}
+
+
+def test_what_is_missing_is_told_together_and_says_of_which_groups_nothing_is_proven() -> None:
+    captures = [capture(0, 100, "ends"), capture(1, 300, "ends")]
+    seen = {"g": IN_KAFKA, "h": replace(IN_KAFKA, described=0)}
+    found = missing(captures, 200, 300, ["g", "h", "i"], seen)
+    assert (found.groups, found.to_the_end) == (("h",), True)
+    assert [words.partition(":")[0] for words in found.doubts] == ["group h", "group i is not known"]
+    unreadable = [captures[0], replace(captures[1], counts={"bad value": 1})]
+    assert missing(unreadable, 200, 400, ["g", "h"], seen).groups == ("g", "h")
+    assert not missing(unreadable, 200, 400, ["g", "h"], seen).to_the_end
+
+
 @pytest.mark.parametrize(("logs", "words"), [
     ((True, True, True), ""),
     ((True, False, True), ""),
@@ -112,7 +142,52 @@ def test_a_group_of_which_nothing_is_known_is_not_clean() -> None:
     assert "is not known" in of_group("g", Activity())[0]
     assert "nothing in the range" in of_group("g", Activity(commits=5))[0]
     assert of_group("g", Activity(commits=5, in_range=1)) == []
-    assert "3 assignments of members could not be read" in of_group("g", Activity(commits=5, in_range=1, unread=3))[0]
+
+
+IN_KAFKA = Activity(commits=5, in_range=1, in_kafka=5, log_partition=3, described=2)
+
+
+@pytest.mark.parametrize(("seen", "words"), [
+    (IN_KAFKA, ""),
+    (replace(IN_KAFKA, unread=3), "3 assignments of members could not be read"),
+    (replace(IN_KAFKA, described=0), "no capture of the range describes it"),
+    (replace(IN_KAFKA, described=0, in_kafka=0), ""),                   # all of it is in ZooKeeper
+    (replace(IN_KAFKA, other_types=1), "a type whose members are not read"),
+    (replace(IN_KAFKA, members=2), "no record of them was captured"),
+    (replace(IN_KAFKA, members=2, records=1), ""),
+    (replace(IN_KAFKA, log_partition=4), "records of __consumer_offsets-4"),
+    (replace(IN_KAFKA, ever_in_zookeeper=1), "transactions of ZooKeeper were gone"),
+])
+def test_what_was_not_read_of_a_group_is_told_of_it_alone(seen: Activity, words: str) -> None:
+    gone = [{"partition": 4, "from": 1, "to": 2}, {"zxid": True, "from": 5, "to": 6}]
+    captures = [capture(0, 100, "ends", holes=[{"partition": 3, "from": 0, "to": 1}]), capture(1, 200, "ends", holes=gone),
+                capture(2, 300, "ends")]
+    found = unread_of_group("g", seen, captures, 100, 300)
+    assert len(found) == bool(words)
+    assert all(each.startswith("group g: ") for each in found)
+    assert words in "".join(found)
+    assert unread_of_group("g", replace(seen, described=2, members=0, other_types=0, unread=0), captures, 200, 300) == []
+
+
+def test_a_group_that_nobody_knows_has_nothing_that_was_not_read() -> None:
+    assert unread_of_group("g", None, [], 0, 1) == []
+
+
+def test_a_range_is_described_from_the_capture_before_it_to_the_one_after_it() -> None:
+    captures = [capture(number, 100 * number, "ends") for number in range(6)]
+    assert around(captures, 150, 350) == (100, 450)
+    assert around(captures, 200, 300) == (200, 350)
+    assert around(captures[3:], 150, 900) == (150, 900)
+
+
+@pytest.mark.parametrize(("captures", "read"), [
+    ([capture(0, 100, "ends"), capture(1, 200, "ends")], True),
+    ([capture(0, 100, "ends"), capture(1, 199, "ends")], False),
+    ([capture(0, 100, "ends"), capture(1, 200, "znodes")], False),
+    ([], False),
+])
+def test_commits_are_read_to_the_end_by_a_capture_of_kafka_that_began_after_it(captures: list[Manifest], read: bool) -> None:
+    assert to_the_end(captures, 200) is read
 
 
 @given(st.lists(st.text(max_size=500), max_size=9), st.lists(st.text(max_size=500), max_size=9), st.booleans())

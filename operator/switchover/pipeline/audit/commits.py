@@ -14,6 +14,9 @@ itself counts (offset in the log, zxid), and between the stores by time, which t
 * A commit that goes on in one store from elsewhere than where the other has got to (`seam`) leaves open who consumed what
   lies between. It begins a new pass at its own offset.
 * After a tombstone the position is not known; the next commit begins a new pass.
+
+All of that is within one topic (`WHICH`): one that was deleted and created again is another. An event of which nobody knows
+what topic it is about (not `sure`) is looked at with each that it may be about, and proves nothing.
 """
 
 from collections.abc import Sequence
@@ -23,8 +26,11 @@ from pyspark.sql import functions as f
 
 from switchover.coordination.layout import CONSUMERS
 from switchover.pipeline.audit.intervals import KEY
+from switchover.pipeline.topic_ids import ID
 
 NAMES = ("group", "topic", "partition")
+WHICH = (*NAMES, ID)
+"""What is hashed to `k`."""
 KAFKA, ZOOKEEPER = "kafka", "zookeeper"
 FIRST, TOMBSTONE, REWIND, CLOSE, RESENT, OWN, SEAM = "first", "tombstone", "rewind", "close", "resent", "own", "seam"
 """Why a pass begins."""
@@ -37,9 +43,12 @@ _DIGITS = r"\A[0-9]{1,19}\z"
 
 
 def in_kafka(commits: DataFrame) -> DataFrame:
-    """Rows of COMMITS as events: NAMES, store, offset (null: a tombstone), time, place and sub (the order in the store)."""
+    """Rows of COMMITS as events: WHICH, store, offset (null: a tombstone), time, place and sub (the order in the store).
+
+    The id is the commit's own, null where it has none.
+    """
     return commits.where("offset is null or offset >= 0").select(
-        *NAMES, f.lit(KAFKA).alias("store"), "offset", f.col("record_time").alias("time"),
+        *WHICH, f.lit(KAFKA).alias("store"), "offset", f.col("record_time").alias("time"),
         f.col("log_offset").alias("place"), f.lit(0).alias("sub"))
 
 
@@ -59,7 +68,8 @@ def in_zookeeper(transactions: DataFrame, znodes: DataFrame) -> DataFrame:
     offset = digits(f.col("data").cast("string"), "bigint")
     return (logged.unionByName(polled).where((f.size(parts) == 6) & (parts[3] == "offsets"))
             .select(parts[2].alias("group"), parts[4].alias("topic"), digits(parts[5], "int").alias("partition"),
-                    f.lit(ZOOKEEPER).alias("store"), offset.alias("offset"), "time", "place", "sub", "deleted")
+                    f.lit(None).cast("string").alias(ID), f.lit(ZOOKEEPER).alias("store"), offset.alias("offset"), "time",
+                    "place", "sub", "deleted")
             .where("partition is not null and (offset is not null or deleted)").drop("deleted")
             .dropDuplicates([*NAMES, "place"]))
 
@@ -73,8 +83,8 @@ def steps(events: DataFrame, band: int, *, two_stores: bool) -> DataFrame:
     """The events, hashed by `k`, in one order, each with the one before it.
 
     Adds `at` (time that never goes back within a store), `n` (place in the order), `before` (struct store, offset, at of
-    the event before; null for the first), and where a pass begins `cause` and `start`. Copies of the other store's commits,
-    and tombstones in a store that was not the last to have a commit, are left out.
+    the event before; null for the first), and where a pass begins `cause`, `start`, and `sure_start`, the same where it is
+    sure. Copies of the other store's commits are left out, and tombstones in a store that was not the last to commit.
     """
     own = Window.partitionBy(KEY, "store").orderBy("place", "sub")
     passed = own.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -86,20 +96,25 @@ def steps(events: DataFrame, band: int, *, two_stores: bool) -> DataFrame:
     order: Sequence[str] = ("place", "sub")
     if two_stores:
         order = ("at", "store", "place", "sub")
-        events = events.withColumn("from", f.max_by("offset", "place").over(
-            own.rowsBetween(Window.unboundedPreceding, -1)))
+        earlier = own.rowsBetween(Window.unboundedPreceding, -1)
+        events = events.withColumns({"from": f.max_by("offset", "place").over(earlier),
+                                     "from_sure": f.max_by("sure", "place").over(earlier)})
         events = _without_copies(_with_settled(events, band), band)
         at_once = Window.partitionBy(KEY).orderBy(*order).rowsBetween(Window.unboundedPreceding, -1)
         last = f.last(f.when(f.col("offset").isNotNull(), f.col("store")), ignorenulls=True).over(at_once)
         events = events.withColumn("last", last).where("offset is not null or store = last").drop("last")
     else:
-        events = events.withColumns({"from": f.lit(None).cast("long"), "settled": f.lit(None).cast("long")})
+        nothing = f.lit(None).cast("long")
+        events = events.withColumns({"from": nothing, "from_sure": f.lit(None).cast("boolean"), "settled": nothing})
     in_order = Window.partitionBy(KEY).orderBy(*order)
     events = events.withColumns({
         "before": f.lag(f.struct("store", "offset", "at")).over(in_order), "n": f.row_number().over(in_order)})
-    goes_on = (f.col("before.store") != f.col("store")) & (f.col("from") <= f.col("offset"))
-    start = f.when(goes_on & f.col("cause").isin(REWIND, CLOSE, OWN), f.col("from")).otherwise(f.col("offset"))
-    return events.withColumn("cause", _cause()).withColumn("start", start).drop("from", "settled", "stood")
+    goes_on = ((f.col("before.store") != f.col("store")) & (f.col("from") <= f.col("offset"))
+               & f.col("cause").isin(REWIND, CLOSE, OWN))
+    start = f.when(goes_on, f.col("from")).otherwise(f.col("offset"))
+    sure = f.when(f.col("sure"), f.when(goes_on & f.col("from_sure"), f.col("from")).otherwise(f.col("offset")))
+    return (events.withColumn("cause", _cause()).withColumns({"start": start, "sure_start": sure})
+            .drop("from", "from_sure", "settled", "stood"))
 
 
 def _without_copies(events: DataFrame, band: int) -> DataFrame:
@@ -138,25 +153,33 @@ def _cause() -> Column:
 
 
 def passes(ordered: DataFrame) -> DataFrame:
-    """Passes over a partition: k, NAMES, pass (1, 2, …), cause, was, start, end, began, ended, store, place.
+    """Passes over a partition: k, WHICH, pass (1, 2, …), cause, was, start, end, sure_start, sure_end, began, ended, store,
+    place.
 
     `was` is the offset before it, `began` and `ended` are ms, `place` that of its first commit in its store; start = end
-    where nothing was read after that commit.
+    where nothing was read after that commit. `sure_start` to `sure_end` is what lies between commits that are known to be
+    about this topic; null without any.
     """
     counted = Window.partitionBy(KEY).orderBy("n").rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    first = f.min(f.struct("n", "cause", f.col("before.offset").alias("was"), "at", "store", "place", "start"))
+    first = f.min(f.struct("n", "cause", f.col("before.offset").alias("was"), "at", "store", "place", "start", "sure_start"))
+    sure = f.when(f.col("sure"), f.col("offset"))
     return (ordered.withColumn("pass", f.count("cause").over(counted)).where("offset is not null")
             .groupBy(KEY, "pass")
-            .agg(*(f.first(name).alias(name) for name in NAMES), first.alias("first"),
-                 f.max("offset").alias("end"), f.max("at").alias("ended"))
-            .select(KEY, *NAMES, "pass", "first.cause", "first.was", "first.start", "end",
+            .agg(*(f.first(name).alias(name) for name in WHICH), first.alias("first"),
+                 f.max("offset").alias("end"), f.max("at").alias("ended"),
+                 f.min(sure).alias("least"), f.max(sure).alias("sure_end"))
+            .select(KEY, *WHICH, "pass", "first.cause", "first.was", "first.start", "end",
+                    f.least("first.sure_start", "least").alias("sure_start"), "sure_end",
                     f.col("first.at").alias("began"),
                     "ended", "first.store", "first.place"))
 
 
 def of_members(passes: DataFrame, owned: DataFrame) -> DataFrame:
-    """The passes, of which only those of a member are RESENT; the others are REWIND. `owned`: k, first, last (places)."""
-    members = (passes.where(f.col("cause") == RESENT).join(owned.select(KEY, "first", "last"), KEY)
+    """The passes, of which only those of a member are RESENT; the others are REWIND.
+
+    `owned`: NAMES, first, last (places): whoever has a partition of that name is a member, whatever topic it was then.
+    """
+    members = (passes.where(f.col("cause") == RESENT).join(owned.select(*NAMES, "first", "last"), list(NAMES))
                .where((f.col("first") <= f.col("place")) & (f.col("place") < f.col("last")))
                .select(KEY, "pass", f.lit(True).alias("member")).distinct())
     alone = (f.col("cause") == RESENT) & f.col("member").isNull()

@@ -9,13 +9,15 @@ A range [since, until] is covered by a source (Kafka or ZooKeeper) when
 ZooKeeper need only be covered where the groups wrote to it, and then its transaction logs must be as well: of two polls only
 the last write before each is seen.
 
-Every doubt makes Indeterminate of Clean; none makes a violation undone.
+Every doubt makes Indeterminate of Clean. What was not read of a group leaves open as well what was found of it: nobody
+knows who consumed where its members are not known (`unread_of_group`).
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from switchover.pipeline.store import Manifest
 
@@ -26,6 +28,8 @@ SOURCES: Mapping[str, frozenset[str]] = {
     LOGS: frozenset({"transactions"}),
 }
 """The tables that a capture of a source files, be they empty."""
+MEMBERS_READ = ("Classic", "Consumer")
+"""Types of groups whose members' records are read."""
 UNREAD = ("unknown ", "bad key", "bad value")
 """How counts of records begin that the decoders left out. A member's malformed assignment is told of its group alone."""
 
@@ -43,6 +47,41 @@ class Activity:
     """Offsets that were written to ZooKeeper at any time."""
     unread: int = 0
     """Members whose assignment could not be read, and stood in the range."""
+    in_kafka: int = 0
+    """Commits in Kafka at any time."""
+    log_partition: int | None = None
+    """Of `__consumer_offsets`, where all of its records lie."""
+    records: int = 0
+    """Of its members that were read, at any time."""
+    described: int = 0
+    """How often captures of the range described it."""
+    other_types: int = 0
+    """Of these, as of a type that is none of MEMBERS_READ."""
+    members: int = 0
+    """In the largest of these descriptions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What is missing for a proof: `doubts`, in sentences; `groups`, of which nothing that is found is proven; and whether
+    all commits of the range were read."""
+
+    doubts: tuple[str, ...]
+    groups: tuple[str, ...]
+    to_the_end: bool
+
+
+def missing(manifests: Sequence[Manifest], since: int, until: int, groups: Sequence[str],
+            activity: Mapping[str, Activity]) -> Missing:
+    """Of these groups, of which `activity` was seen."""
+    sources = [KAFKA, *([ZOOKEEPER, LOGS] if any(each.in_zookeeper for each in activity.values()) else ())]
+    records = unread(manifests, since, until)
+    of_groups = {name: unread_of_group(name, activity.get(name), manifests, since, until) for name in groups}
+    told = [*doubts(manifests, since, until, sources), *holes(manifests, since, until), *records]
+    for name, words in of_groups.items():
+        told += [*of_group(name, activity.get(name)), *words]
+    return Missing(tuple(told), tuple(name for name, words in of_groups.items() if words or records),
+                   to_the_end(manifests, until))
 
 
 def doubts(manifests: Sequence[Manifest], since: int, until: int, sources: Iterable[str]) -> list[str]:
@@ -78,6 +117,28 @@ def holes(manifests: Sequence[Manifest], since: int, until: int) -> list[str]:
     return found
 
 
+def begun_again(manifests: Sequence[Manifest]) -> dict[int, list[int]]:
+    """By partition of `__consumer_offsets` the captures (their numbers) that found another log than the one before: one that
+    was created again, or went back. Its offsets say nothing of what lies before and after those of the other log."""
+    found: dict[int, list[int]] = {}
+    reached: Mapping[str, int] = {}
+    for manifest in manifests:
+        following = (manifest.inputs.get("offsets") or {}).get("next", reached)
+        again = {int(partition) for partition, offset in reached.items() if following.get(partition, offset) < offset}
+        again |= {hole["partition"] for hole in manifest.inputs.get("holes") or ()
+                  if "partition" in hole and hole["to"] is None}
+        for partition in again:
+            found.setdefault(partition, []).append(manifest.number)
+        reached = following
+    return found
+
+
+def around(manifests: Sequence[Manifest], since: int, until: int) -> tuple[int, int]:
+    """When the last capture before the range began and the first one after it ended, as far as there are; ms."""
+    began = max((each.began for each in manifests if each.began <= since), default=since)
+    return began, min((each.ended for each in manifests if each.began >= until), default=until)
+
+
 def unread(manifests: Sequence[Manifest], since: int, until: int) -> list[str]:
     """Records of the range that captures could not read."""
     found, before = Counter[str](), 0
@@ -89,15 +150,49 @@ def unread(manifests: Sequence[Manifest], since: int, until: int) -> list[str]:
             for name, count in sorted(found.items())]
 
 
+def to_the_end(manifests: Sequence[Manifest], until: int) -> bool:
+    """Whether all commits of the range were read: a capture of Kafka began after it."""
+    return any(each.began >= until and SOURCES[KAFKA] & {file.table for file in each.files} for each in manifests)
+
+
 def of_group(name: str, seen: Activity | None) -> list[str]:
-    """What is missing of one group."""
+    """What is missing of one group; more in `unread_of_group`."""
     if seen is None or not seen.commits:
         return [f"group {shown(name)} is not known: no commit of it was captured"]
     if not seen.in_range:
         return [f"group {shown(name)} committed nothing in the range"]
-    if seen.unread:
-        return [f"group {shown(name)}: {seen.unread} assignments of members could not be read: who owned what is not known"]
     return []
+
+
+def unread_of_group(name: str, seen: Activity | None, manifests: Sequence[Manifest], since: int, until: int) -> list[str]:
+    """What of a group's members and records was not read: nothing that is found of it is proven then."""
+    if seen is None:
+        return []
+    found = []
+    if seen.unread:
+        found.append(f"{seen.unread} assignments of members could not be read: who owned what is not known")
+    if seen.in_kafka and not seen.described:
+        found.append("no capture of the range describes it, as of a group of Kafka Streams or one that a capture may not"
+                     " Describe: its members are not known")
+    elif seen.other_types:
+        found.append("it was of a type whose members are not read")
+    elif seen.members and not seen.records:
+        found.append("it had members, and no record of them was captured")
+    gone = _gone(manifests, since, until)
+    if seen.log_partition is not None and seen.log_partition in gone:
+        found.append(f"records of __consumer_offsets-{seen.log_partition}, where it lies, were gone before they were read")
+    if seen.ever_in_zookeeper and None in gone:
+        found.append("transactions of ZooKeeper were gone before they were read")
+    return [f"group {shown(name)}: {words}" for words in found]
+
+
+def _gone(manifests: Sequence[Manifest], since: int, until: int) -> set[int | None]:
+    """Partitions of `__consumer_offsets` in which captures of the range found holes; None: in ZooKeeper's logs."""
+    found: set[int | None] = set()
+    for before, manifest in pairwise((None, *manifests)):
+        if (before is None or before.began < until) and manifest is not None and manifest.began > since:
+            found |= {hole.get("partition") for hole in manifest.inputs.get("holes") or ()}
+    return found
 
 
 def moment(time: int) -> str:

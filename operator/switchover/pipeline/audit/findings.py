@@ -1,5 +1,6 @@
 """What is wrong, as rows: one for each overlap, gap, loss. Built by Spark; in words for the few that people read."""
 
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Any
 
@@ -9,9 +10,11 @@ from pyspark.sql import functions as f
 from switchover.pipeline.audit.commits import MAYBE_LATE, NAMES, SET_BACK
 from switchover.pipeline.audit.coverage import moment, shown
 from switchover.pipeline.audit.intervals import KEY, merged, overlaps
+from switchover.pipeline.topic_ids import ID
 
 LONGEST = 200
 """Characters of a sentence."""
+PRODUCERS, ENDS = "producers", "ends"
 
 
 class Kind(StrEnum):
@@ -26,38 +29,45 @@ class Kind(StrEnum):
     OWNERS = "owners"
 
 
-COLUMNS = ("kind", "proven", *NAMES, "start", "end", "amount", "doubled", "at", "one", "other")
-"""Of a finding. `proven`: a violation, else it is undecided. `start` to `end`: offsets, or of OWNERS ms since the epoch;
-`amount`: records, or of OWNERS ms; `doubled`: of TWICE those that no other finding counts. `at`: ms. `one`, `other`: stores,
-or of OWNERS the owners."""
+class Doubt(StrEnum):
+    """Why something that was found proves nothing; as a person reads it: `_DOUBTS`."""
+
+    LATE = "late"
+    TOPIC = "topic"
+    BAND = "band"
+    UNREAD = "unread"
 
 
-_TYPES = {"kind": "string", "proven": "boolean", "group": "string", "topic": "string", "partition": "int", "one": "string",
-          "other": "string"}
+_DOUBTS = {Doubt.LATE: ", or a commit was late", Doubt.TOPIC: ", or the topic was created again",
+           Doubt.BAND: ", within the guard band", Doubt.UNREAD: ", but not all of the group was read"}
+
+COLUMNS = ("kind", "proven", "doubt", *NAMES, "start", "end", "amount", "doubled", "at", "one", "other")
+"""Of a finding. `proven`: a violation, else it is undecided, and `doubt` (a Doubt) may say why. `start` to `end`: offsets,
+or of OWNERS ms since the epoch; `amount`: records, or of OWNERS ms; `doubled`: of TWICE those that no other finding counts.
+`at`: ms. `one`, `other`: stores, of OWNERS the owners; of LEFT `one` is who tells of the records, PRODUCERS or ENDS."""
+
+
+_TYPES = {"kind": "string", "proven": "boolean", "doubt": "string", "group": "string", "topic": "string", "partition": "int",
+          "one": "string", "other": "string"}
 
 
 def _finding(rows: DataFrame, kind: Kind, **columns: Column) -> DataFrame:
-    """Rows of COLUMNS: those given, else those of the rows, else what stands for absent ones."""
+    """Rows of COLUMNS: those given, else those of the rows, else what stands for absent ones. Without a doubt proven."""
     length, nobody = f.col("end") - f.col("start"), f.lit(None)
-    absent = {"amount": length, "doubled": f.lit(0), "one": nobody, "other": nobody}
+    absent = {"amount": length, "doubled": f.lit(0), "one": nobody, "other": nobody, "doubt": nobody}
     known = {**absent, **{name: f.col(name) for name in rows.columns}, **columns, "kind": f.lit(str(kind))}
+    known.setdefault("proven", known["doubt"].isNull())
     return rows.select(*(known[name].cast(_TYPES.get(name, "bigint")).alias(name) for name in COLUMNS))
 
 
 def of_passes(passes: DataFrame, since: int) -> tuple[DataFrame, DataFrame]:
-    """Findings of the offset axis from passes, and the gaps (NAMES, start, end, at), for which there may be evidence.
+    """Findings of the offset axis from passes, and the gaps (WHICH, start, end, at, sure), for which there may be evidence.
 
     Set back and not read since, or to before the first commit that is known, tells of nothing that was read twice.
     """
-    told = f.struct("pass", "cause", "began", "store")
-    checked = overlaps(passes.where("start < end"), [KEY], "start", "end", told)
-    later = f.when(f.col("pass") > f.col("other.pass"), told).otherwise(f.col("other"))
-    earlier = f.when(f.col("pass") > f.col("other.pass"), f.col("other")).otherwise(told)
-    checked = checked.withColumns({"later": later, "earlier": earlier})
-    twice = _finding(
-        checked.where((f.col("overlap") > 0) & (f.col("later.began") >= since)), Kind.TWICE,
-        end=f.col("start") + f.col("overlap"), amount=f.col("overlap"), proven=~f.col("later.cause").isin(*MAYBE_LATE),
-        at=f.col("later.began"), one=f.col("earlier.store"), other=f.col("later.store"))
+    checked = _checked(passes, "start", "end")
+    surely = _checked(passes.drop("start", "end"), "sure_start", "sure_end")
+    proven, found = _twice(surely, since, f.lit(None)), _twice(checked, since, f.lit(str(Doubt.TOPIC)))
     order = Window.partitionBy(KEY).orderBy("pass")
     unread = (f.col("start") == f.col("end")) & f.lead("pass").over(order).isNull()
     unknown = f.col("start") < f.min("start").over(order.rowsBetween(Window.unboundedPreceding, -1))
@@ -66,8 +76,31 @@ def of_passes(passes: DataFrame, since: int) -> tuple[DataFrame, DataFrame]:
     set_back = _finding(rewound, Kind.REWOUND, end=f.col("was"), amount=f.col("was") - f.col("start"),
                         proven=f.lit(False), at=f.col("began"), other=f.col("store"))
     gaps = checked.where((f.col("gap") > 0) & (f.col("began") >= since) & (f.col("pass") > f.col("other.pass")))
-    return twice.unionByName(set_back), gaps.select(
-        *NAMES, f.col("reach").alias("start"), f.col("start").alias("end"), f.col("began").alias("at"))
+    sure = (f.col("sure_start") == f.col("start")) & (f.col("other.sure_end") == f.col("reach"))
+    twice = proven.unionByName(found.join(proven.select(KEY, "later"), [KEY, "later"], "left_anti"))
+    return _finding(twice, Kind.TWICE).unionByName(set_back), gaps.select(
+        *NAMES, ID, f.col("reach").alias("start"), f.col("start").alias("end"), f.col("began").alias("at"),
+        f.coalesce(sure, f.lit(False)).alias("sure"))
+
+
+def _checked(passes: DataFrame, start: str, end: str) -> DataFrame:
+    """Passes from `start` to `end` against those before them, which are `other`."""
+    told = f.struct("pass", "cause", "began", "store", "sure_end")
+    spans = passes.withColumns({"start": f.col(start), "end": f.col(end)}).where("start < end")
+    return overlaps(spans, [KEY], "start", "end", told)
+
+
+def _twice(checked: DataFrame, since: int, doubt: Column) -> DataFrame:
+    """What the later of two passes went over again, in the range; with `later`, its number."""
+    own = f.struct("pass", "cause", "began", "store", "sure_end")
+    after = f.col("pass") > f.col("other.pass")
+    found = checked.withColumns({"last": f.when(after, own).otherwise(f.col("other")),
+                                 "before": f.when(after, f.col("other")).otherwise(own)})
+    return found.where((f.col("overlap") > 0) & (f.col("last.began") >= since)).select(
+        KEY, *NAMES, f.col("last.pass").alias("later"), "start", (f.col("start") + f.col("overlap")).alias("end"),
+        f.col("overlap").alias("amount"), "doubled", f.col("last.began").alias("at"),
+        f.col("before.store").alias("one"), f.col("last.store").alias("other"),
+        f.when(f.col("last.cause").isin(*MAYBE_LATE), str(Doubt.LATE)).otherwise(doubt).alias("doubt"))
 
 
 def of_gaps(gaps: DataFrame) -> DataFrame:
@@ -77,17 +110,28 @@ def of_gaps(gaps: DataFrame) -> DataFrame:
 
 def of_skipped(skipped: DataFrame) -> DataFrame:
     """Gaps in which producers say that there were records."""
-    return _finding(skipped, Kind.SKIPPED, proven=f.lit(True))
+    return _finding(skipped, Kind.SKIPPED, doubt=f.when(~f.col("sure"), str(Doubt.TOPIC)))
 
 
 def of_deleted(deleted: DataFrame) -> DataFrame:
     """What retention took."""
-    return _finding(deleted, Kind.DELETED)
+    doubt = f.when(~f.col("sure"), str(Doubt.TOPIC)).when(~f.col("late"), str(Doubt.LATE))
+    return _finding(deleted, Kind.DELETED, doubt=doubt)
 
 
 def of_left(left: DataFrame, until: int) -> DataFrame:
-    """What was not passed in the end."""
-    return _finding(left, Kind.LEFT, at=f.lit(until))
+    """What was not passed in the end: a violation by the producers' log, undecided by end offsets alone."""
+    doubt = f.when(~f.col("sure"), str(Doubt.TOPIC))
+    return _finding(left, Kind.LEFT, at=f.lit(until), doubt=doubt, proven=doubt.isNull() & (f.col("one") == PRODUCERS))
+
+
+def of_what_was_read(found: DataFrame, groups: Collection[str], *, to_the_end: bool) -> DataFrame:
+    """The findings, of which those of `groups`, which were not read as a whole, prove nothing; nor does, where nobody read
+    `to_the_end`, what depends on no commit coming after it."""
+    unread = f.col("group").isin(list(groups)) | (
+        f.lit(not to_the_end) & f.col("kind").isin(str(Kind.DELETED), str(Kind.LEFT)))
+    return found.withColumns({"doubt": f.when(f.col("proven") & unread, str(Doubt.UNREAD)).otherwise(f.col("doubt")),
+                              "proven": f.col("proven") & ~unread})
 
 
 def of_kafka_owners(owned: DataFrame, since: int, until: int) -> DataFrame:
@@ -95,24 +139,30 @@ def of_kafka_owners(owned: DataFrame, since: int, until: int) -> DataFrame:
 
     What begins and ends in one millisecond is one change, such as a static member that takes the place of its predecessor.
     """
-    alone = merged(owned.repartition(KEY), [KEY, *NAMES, "member"], "first", "last",
-                   {"began": f.min("began"), "ended": f.max("ended")})
-    checked = overlaps(alone, [KEY], "first", "last", f.struct("member", "began", "ended"))
+    each = merged(owned.repartition(KEY), [KEY, *NAMES, "member"], "first", "last",
+                  {"began": f.min("began"), "ended": f.max("ended"), "alone": f.min("alone")})
+    checked = overlaps(each, [KEY], "first", "last", f.struct("member", "began", "ended", "alone"))
     start = f.greatest("began", "other.began")
     end = f.least("ended", "other.ended", f.lit(until))
     return _finding(checked.where((f.col("overlap") > 0) & (start < end) & (end > since)), Kind.OWNERS,
-                    start=start, end=end, amount=end - start, proven=f.lit(True), at=start,
+                    start=start, end=end, amount=end - start, doubt=_another(), at=start,
                     one=f.col("other.member"), other=f.col("member"), doubled=f.lit(0))
 
 
 def of_two_systems(consuming: DataFrame, since: int, until: int, band: int) -> DataFrame:
     """A partition owned in ZooKeeper and in Kafka at once: longer than the band is a violation. `consuming` has `k`."""
-    alone = merged(within(consuming, since, until).repartition(KEY), [KEY, *NAMES, "store"], "began", "ended",
-                   {"who": f.min("who")})
-    checked = overlaps(alone, [KEY], "began", "ended", f.struct("store", "who"))
+    each = merged(within(consuming, since, until).repartition(KEY), [KEY, *NAMES, "store"], "began", "ended",
+                  {"who": f.min("who"), "alone": f.min("alone")})
+    checked = overlaps(each, [KEY], "began", "ended", f.struct("store", "who", "alone"))
     began, length = f.col("began"), f.col("overlap")
     return _finding(checked.where("overlap > 0"), Kind.OWNERS, start=began, end=began + length, amount=length,
-                    proven=length > band, at=began, one=f.col("other.who"), other=f.col("who"), doubled=f.lit(0))
+                    doubt=f.when(length <= band, str(Doubt.BAND)).otherwise(_another()), at=began, one=f.col("other.who"),
+                    other=f.col("who"), doubled=f.lit(0))
+
+
+def _another() -> Column:
+    """A doubt where one of two owners may own another topic of that name."""
+    return f.when(~(f.col("alone") & f.col("other.alone")), str(Doubt.TOPIC))
 
 
 def hand_overs(owned: DataFrame, since: int, until: int) -> DataFrame:
@@ -143,22 +193,20 @@ def _words(row: Any, longest: int) -> str:
     span = f"[{row['start']}, {row['end']})"
     one, other = shown(row["one"], longest), shown(row["other"], longest)
     across = f" ({one}, then {other})" if row["one"] != row["other"] else ""
+    doubt = _DOUBTS[Doubt(row["doubt"])] if row["doubt"] is not None else ""
     match Kind(row["kind"]):
         case Kind.TWICE:
-            doubt = "" if row["proven"] else ", or a commit was late"
             return f"{where}: {row['amount']} records {span} consumed twice from {at} on{across}{doubt}"
         case Kind.REWOUND:
             return f"{where}: set back from {row['end']} to {row['start']} at {at}; whether it was read twice is not known"
         case Kind.GAP:
             return f"{where}: nobody's commits cover {span}, passed over at {at}; whether records were there is not known"
         case Kind.SKIPPED:
-            return f"{where}: {row['amount']} acknowledged records of {span} passed over at {at}"
+            return f"{where}: {row['amount']} acknowledged records of {span} passed over at {at}{doubt}"
         case Kind.DELETED:
-            doubt = "" if row["proven"] else ", or committed late"
             return f"{where}: {row['amount']} records {span} deleted by retention before they were consumed, by {at}{doubt}"
         case Kind.LEFT:
-            kind = "acknowledged records" if row["proven"] else "offsets"
-            return f"{where}: {row['amount']} {kind} of {span} not consumed by {at}"
+            kind = "acknowledged records" if row["one"] == PRODUCERS else "offsets"
+            return f"{where}: {row['amount']} {kind} of {span} not consumed by {at}{doubt}"
         case Kind.OWNERS:
-            doubt = "" if row["proven"] else ", within the guard band"
             return f"{where}: owned by {one} and by {other} at once for {row['amount']} ms from {at}{doubt}"

@@ -2,7 +2,8 @@
 
 Kafka's members own by records whose order is exact (the offset in the log): a classic member from its generation's record to
 the group's next one, a member of the consumer protocol from one Current record of its own to the next; what it still has to
-give back it owns. ZooKeeper's own by ephemeral nodes, of which there is one for a partition at a time.
+give back it owns. ZooKeeper's own by ephemeral nodes, of which there is one for a partition at a time. Members of the
+consumer protocol own a topic by its id; the others whatever topic has the name.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -10,23 +11,25 @@ from pyspark.sql import functions as f
 
 from switchover.coordination.layout import CONSUMERS
 from switchover.coordination.mode import Mode
-from switchover.pipeline.audit.commits import NAMES, digits
+from switchover.pipeline.audit.commits import NAMES, WHICH, digits
+from switchover.pipeline.topic_ids import ID
 
 EVER = 2**62
 """Place and time of what has no end yet."""
 
 
-def in_kafka(ownership: DataFrame, topics: DataFrame) -> DataFrame:
-    """NAMES, member, client_id, first, last (places in the log), began, ended (ms): rows of OWNERSHIP as intervals.
+def in_kafka(ownership: DataFrame, named: DataFrame) -> DataFrame:
+    """WHICH, member, client_id, first, last (places in the log), began, ended (ms): rows of OWNERSHIP as intervals.
 
-    Topics that records name by an id alone have it for a name where no capture saw the topic.
+    `named` are topic and topic_id of whatever has both. Topics that records name by an id alone have it for a name where
+    nothing has theirs; those that they name have no id.
     """
     held = _classic(ownership).unionByName(_consumer(ownership))
-    names = topics.where("topic_id is not null").groupBy("topic_id").agg(f.max("topic").alias("name"))
+    names = named.where("topic_id is not null").groupBy(ID).agg(f.max("topic").alias("name"))
     return (held.withColumn("of", f.explode("assigned"))
-            .withColumn("topic_id", f.col("of.topic_id")).join(f.broadcast(names), "topic_id", "left")
-            .select("group", f.coalesce("of.topic", "name", f.concat(f.lit("id:"), "topic_id")).alias("topic"),
-                    f.col("of.partition").alias("partition"), "member", "client_id", "first", "last", "began", "ended")
+            .withColumn(ID, f.col("of.topic_id")).join(f.broadcast(names), ID, "left")
+            .select("group", f.coalesce("of.topic", "name", f.concat(f.lit("id:"), ID)).alias("topic"),
+                    f.col("of.partition").alias("partition"), ID, "member", "client_id", "first", "last", "began", "ended")
             .where("first < last"))
 
 
@@ -123,19 +126,19 @@ def in_zookeeper_mode(transactions: DataFrame, znodes: DataFrame) -> DataFrame:
 
 
 def consuming(kafka: DataFrame, zookeeper: DataFrame, enabled: DataFrame, zookeeper_mode: DataFrame) -> DataFrame:
-    """NAMES, store, who, began, ended: what the owners of the two systems prove about consumption against each other.
+    """WHICH, store, who, began, ended: what the owners of the two systems prove about consumption against each other.
 
     A migration-enabled member consumes only what it has an owner node for, so its assignment by Kafka proves nothing. In
     mode kafka it may hold the node of a partition that Kafka has given away, and does not fetch it.
     """
     consumers = (kafka.join(enabled.withColumnRenamed("member", "client_id"), ["group", "client_id"], "left_anti")
-                 .select(*NAMES, f.lit("kafka").alias("store"), f.col("member").alias("who"), "began", "ended"))
+                 .select(*WHICH, f.lit("kafka").alias("store"), f.col("member").alias("who"), "began", "ended"))
     known = enabled.select("group", f.col("member").alias("owner"), f.lit(True).alias("enabled"))
     nodes = zookeeper.join(known, ["group", "owner"], "left")
     old = nodes.where("enabled is null").select(*NAMES, "owner", "began", "ended")
     both = (nodes.where("enabled").join(zookeeper_mode, "group", "left")
             .select(*NAMES, "owner", f.greatest("began", "from").alias("began"), f.least("ended", "to").alias("ended"))
             .where("began < ended"))
-    owners = old.unionByName(both).select(*NAMES, f.lit("zookeeper").alias("store"), f.col("owner").alias("who"),
-                                          "began", "ended")
+    owners = old.unionByName(both).select(*NAMES, f.lit(None).cast("string").alias(ID), f.lit("zookeeper").alias("store"),
+                                          f.col("owner").alias("who"), "began", "ended")
     return consumers.unionByName(owners)
