@@ -17,6 +17,10 @@ T0 = 1_795_392_000_000
 """A Monday at 00:00 UTC, in ms."""
 
 
+AHEAD_MS = 3000
+"""A capture sees topics before it reads any of their ends."""
+
+
 @dataclass
 class Commit:
     time: int
@@ -37,6 +41,8 @@ class World:
 
     now: list[int]
     groups: Mapping[str, Mapping[TopicPartition, Place]]
+    ids: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Of each topic that is described, its id at each sweep."""
 
     def filed(self, root: Path, cluster: str = "shop", *, zookeeper: bool = False) -> Store:
         """As the store of a capture per sweep; all commits lie in the last one, in Kafka or in ZooKeeper."""
@@ -47,7 +53,9 @@ class World:
                      "start": place.ends[number][1], "end": place.ends[number][2]}
                     for each, place in places.items() if place.ends[number] is not None]
             run = f"20261122T{number:06}-abcd-{number}"
-            files = [store.file(run, "ends", 0, now, _rows("ends", ends))]
+            topics = [{"topic": topic, "topic_id": ids[number], "time": now - AHEAD_MS} for topic, ids in self.ids.items()]
+            files = [store.file(run, table, 0, now, _rows(table, rows))
+                     for table, rows in (("ends", ends), ("topics", topics))]
             if number == len(self.now) - 1:
                 tables = {"znodes": self._nodes(), "transactions": self._transactions()} if zookeeper else {
                     "commits": self._commits()}

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from pipeline.baseline_world import World, made_up
+from pipeline.baseline_world import AHEAD_MS, Place, World, made_up
 from switchover.lag.baseline import KEY, hour_of_week, parse
 from switchover.lag.group import Group, TopicPartition
 from switchover.lag.samples import NONE
@@ -27,6 +27,7 @@ from switchover.pipeline.baseline.settings import BaselineSettings
 from switchover.pipeline.config import Config, Spark
 from switchover.pipeline.outcome import JobFailed, Outcome
 from switchover.pipeline.progress import Progress
+from switchover.pipeline.topic_ids import BAND_MS
 from unit.lag_readings import Reading as Sample
 from unit.lag_scalar import scalar
 
@@ -181,6 +182,29 @@ def test_offsets_in_zookeeper_are_told_as_those_in_kafka_are(spark: SparkSession
         found += judged(bronze.rows(sweeps), kernel).collect()
     assert found[0] == found[1]
     assert found[0]["with_baseline"] == 2
+
+
+@pytest.mark.parametrize("zookeeper", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_a_topic_that_was_created_again_is_told_by_what_it_is_now(spark: SparkSession, tmp_path: Path, zookeeper: bool):
+    """As if the one of before had never been: the same offsets of the same topic tell something else."""
+    world = made_up(Random(4), 80, POLL, groups=1, partitions=2)
+    places = world.groups["group-0"]
+    for place in places.values():
+        place.commits = [commit for commit in place.commits if commit.offset is not None]
+    since = world.now[40] - AHEAD_MS + BAND_MS
+    ids = {"again": ["a"] * 40 + ["b"] * 40, "same": ["a"] * 80}
+    young = {each: Place([None] * 40 + place.ends[40:], [commit for commit in place.commits if commit.time >= since])
+             for each, place in places.items()}
+    found, sweeps = [], None
+    for number, (told, of_topic) in enumerate(((places, ids["again"]), (young, ids["again"]), (places, ids["same"]))):
+        store = replace(world, groups={"group-0": told}, ids={"topic-0": of_topic}).filed(
+            tmp_path / str(number), zookeeper=zookeeper)
+        bronze = Bronze(spark, {table: store.files(table) for table in TABLES})
+        sweeps = sweeps or bronze.sweeps()               # the second store has none of the topic of before
+        kernel = Kernel(course_of([now for _, now in sweeps], BaselineSettings()), 240_000)
+        found += judged(bronze.rows(sweeps), kernel).collect()
+    assert found[0] == found[1]
+    assert found[0] != found[2]
 
 
 def test_hostile_and_odd_rows_are_told_and_break_nothing(spark: SparkSession, tmp_path: Path):

@@ -17,7 +17,10 @@ _OFFSET: Final = r"^/consumers/([^/]+)/offsets/([^/]+)/([0-9]{1,9})$"
 
 
 class Bronze:
-    """The tables as the files of a store hold them."""
+    """The tables as the files of a store hold them.
+
+    What is of a topic that was deleted and created again since is left out: it was another topic.
+    """
 
     def __init__(self, spark: "SparkSession", files: dict[str, list[str]]) -> None:
         self._spark = spark
@@ -39,7 +42,7 @@ class Bronze:
             [(run, number) for number, (run, _) in enumerate(sweeps)], "run string, place bigint")
         keys = commits.select("group", "topic", "partition").distinct()
         ends = (
-            self._ends().join(f.broadcast(numbers), "run").join(keys, ["topic", "partition"])
+            self._of_today(self._ends(), band=0).join(f.broadcast(numbers), "run").join(keys, ["topic", "partition"])
             .withColumns({"kind": f.lit(END).cast("tinyint"), "value": f.col("end"), "writes": f.lit(None).cast("bigint")}))
         return (commits.select(*ROWS.names).unionByName(ends.select(*ROWS.names))
                 .repartition("group").sortWithinPartitions(*SORTED))
@@ -54,9 +57,9 @@ class Bronze:
         from pyspark.sql import functions as f
 
         found = self._table("commits").where(f.length("group") <= LONGEST_NAME)
-        return found.select(
+        return self._of_today(found.withColumn("time", f.coalesce("commit_time", "record_time")), f.col("topic_id")).select(
             "group", "topic", "partition", f.lit(KAFKA).cast("tinyint").alias("kind"), f.col("log_offset").alias("place"),
-            _bounded(f.coalesce("commit_time", "record_time")).alias("time"),
+            _bounded(f.col("time")).alias("time"),
             f.when(f.col("offset") >= 0, f.col("offset")).alias("value"),
             f.lit(None).cast("bigint").alias("start"), f.lit(None).cast("bigint").alias("writes"))
 
@@ -72,18 +75,26 @@ class Bronze:
             f.when(f.col("op") == "create", f.lit(0)).otherwise(f.col("version")).cast("bigint").alias("writes"))
         offsets = nodes.unionByName(written).where(f.col("path").rlike(_OFFSET)).dropDuplicates(["path", "place"])
         text = f.col("data").cast("string")
-        return offsets.select(
+        return self._of_today(offsets.select(
             f.regexp_extract("path", _OFFSET, 1).alias("group"), f.regexp_extract("path", _OFFSET, 2).alias("topic"),
             f.regexp_extract("path", _OFFSET, 3).cast("int").alias("partition"),
             f.lit(ZOOKEEPER).cast("tinyint").alias("kind"), "place", _bounded(f.col("time")).alias("time"),
             f.when(text.rlike("^[0-9]{1,18}$"), text).cast("bigint").alias("value"),
-            f.lit(None).cast("bigint").alias("start"), "writes").where(f.length("group") <= LONGEST_NAME)
+            f.lit(None).cast("bigint").alias("start"), "writes").where(f.length("group") <= LONGEST_NAME))
 
     def _ends(self) -> "DataFrame":
         from pyspark.sql import functions as f
 
         run = f.regexp_extract(f.col("_metadata.file_name"), _RUN, 1).alias("run")
         return self._table("ends").select("topic", "partition", "start", "end", "time", run)
+
+    def _of_today(self, rows: "DataFrame", own: "Column | None" = None, **band: int) -> "DataFrame":
+        """Those of the topics that the names stand for now."""
+        from pyspark.sql import functions as f
+
+        from switchover.pipeline.topic_ids import lives, of_today
+
+        return of_today(rows, lives(self._table("topics")), f.col("time"), own, **band).where("current").drop("current")
 
     def _table(self, table: str) -> "DataFrame":
         from switchover.pipeline.bronze import rows

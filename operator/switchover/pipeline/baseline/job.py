@@ -36,7 +36,7 @@ DAY_MS = 86_400_000
 HOUR_MS = 3_600_000
 COARSE_MS = 300_000
 """Between two captures; beyond it a time lag is an estimate, and the report says so."""
-TABLES = ("commits", "ends", "znodes", "transactions")
+TABLES = ("commits", "ends", "topics", "znodes", "transactions")
 
 
 def run(config: Config, progress: Progress) -> Outcome:
