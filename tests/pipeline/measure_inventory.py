@@ -28,7 +28,7 @@ from switchover.pipeline.inventory.waves import glue, pack
 from switchover.pipeline.progress import Progress
 from switchover.pipeline.session import session
 from switchover.pipeline.store import Manifest, Store
-from switchover.pipeline.tables import COMMITS, ENDS, GROUPS
+from switchover.pipeline.tables import COMMITS, ENDS, GROUPS, OWNERSHIP, TOPICS
 
 CLUSTER, TEAM, PARTITIONS, CAPTURES, HOUR = "fleet", 4, 6, 3, 3_600_000
 GLUE = "topic-0"
@@ -58,18 +58,26 @@ def fill(root: Path, groups: int, topics: int) -> None:
             "group": group, "topic": topic, "partition": partition.cast(pa.int32()), "offset": offset,
             "leader_epoch": np.zeros(rows, np.int32), "commit_time": np.full(rows, then),
             "record_time": np.full(rows, then), "version": np.full(rows, 3, np.int16),
-            "log_partition": np.zeros(rows, np.int32), "log_offset": np.arange(rows) + number * rows}).cast(COMMITS)
+            "topic_id": pa.nulls(rows, pa.string()), "log_partition": np.zeros(rows, np.int32),
+            "log_offset": np.arange(rows) + number * rows}).cast(COMMITS)
         places = topics * PARTITIONS
         ends = pa.table({
             "topic": [f"topic-{index}" for index in range(topics) for _ in range(PARTITIONS)],
             "partition": np.tile(np.arange(PARTITIONS, dtype=np.int32), topics), "start": np.zeros(places, np.int64),
             "end": np.full(places, 1_000_000 * (number + 1)), "time": np.full(places, then)}).cast(ENDS)
         described = pa.Table.from_pylist(
-            [{"group": f"group-{index}", "type": "Classic", "state": "Stable", "protocol_type": "consumer",
+            [{"group": f"group-{index}", "type": "Classic", "state": "Stable",
               "assignor": "range", "coordinator": 0, "members": [{"member": "m", "assigned": []}], "time": then}
              for index in range(groups)], GROUPS)
-        files = tuple(store.file(f"run-{number}", table, 0, then, each)
-                      for table, each in (("commits", commits), ("ends", ends), ("groups", described)))
+        records = pa.Table.from_pylist(
+            [{"group": f"group-{index}", "record": "ClassicGroup", "time": then, "epoch": number, "tombstone": False,
+              "protocol_type": "consumer", "protocol": "range", "log_partition": 0, "log_offset": index + number * groups}
+             for index in range(groups)], OWNERSHIP)
+        known = pa.Table.from_pylist(
+            [{"topic": f"topic-{index}", "topic_id": f"{index:032x}", "partitions": PARTITIONS, "internal": False,
+              "cleanup_policy": "delete", "time": then} for index in range(topics)], TOPICS)
+        files = tuple(store.file(f"run-{number}", table, 0, then, each) for table, each in (
+            ("commits", commits), ("ends", ends), ("groups", described), ("ownership", records), ("topics", known)))
         store.commit(Manifest(number, f"run-{number}", then, then, files=files))
     print(f"{groups:,} groups, {topics:,} topics, {rows * CAPTURES:,} commits, "
           f"{sum(path.stat().st_size for path in root.rglob('*.parquet')) >> 20} MiB", flush=True)

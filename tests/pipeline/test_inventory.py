@@ -15,7 +15,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
-from switchover.pipeline.bronze import newest, read
+from switchover.pipeline.bronze import read
 from switchover.pipeline.config import Config
 from switchover.pipeline.inventory import features, job
 from switchover.pipeline.inventory.group import Coordination, Group, Storage
@@ -56,6 +56,18 @@ class Capture:
         self.rows["groups"].append({"group": name, "type": kind, "state": state, "time": self.time, "members": [
             {"member": f"m{index}", "assigned": [{"topic": topic, "partition": partition}]}
             for index, (topic, partition) in enumerate(assigned)]})
+
+    def record(self, group: str, protocol_type: str = "consumer", strategy: str = "range") -> None:
+        """A classic group's own."""
+        self._offset += 1
+        self.rows["ownership"].append({
+            "group": group, "record": "ClassicGroup", "time": self.time, "tombstone": False, "protocol_type": protocol_type,
+            "protocol": strategy, "log_partition": 0, "log_offset": self._offset})
+
+    def topic(self, name: str, topic_id: str | None = None, policy: str | None = "delete") -> None:
+        """As the brokers describe it."""
+        self.rows["topics"].append(
+            {"topic": name, "topic_id": topic_id or name, "cleanup_policy": policy, "time": self.time})
 
 
 def filed(root: Path, *captures: Capture, notes: Sequence[str] = ()) -> Store:
@@ -180,6 +192,8 @@ def test_lag_and_rates_are_those_that_sql_finds(spark: SparkSession, tmp_path: P
     for place in [(f"t{topic}", partition) for topic in range(20) for partition in range(2)]:
         for capture, end in zip(captures, sorted(dice.sample(range(5000), 3)), strict=True):
             capture.end(*place, 0, end)
+            if place[1] == 0:
+                capture.topic(place[0])
     for name in (f"g{index:03}" for index in range(200)):
         topic = f"t{dice.randrange(20)}"
         for capture in captures:
@@ -217,6 +231,7 @@ def test_what_is_odd_about_groups(spark: SparkSession, tmp_path: Path) -> None:
     first, last = Capture(T0), Capture(T0 + 60_000)
     for topic in ("orders", *HOSTILE):
         last.end(topic, 0, 100, 1000)
+        last.topic(topic)
     for name in HOSTILE:
         last.commit(name, name, 0, 900)
         last.group(name, (name, 0))
@@ -270,6 +285,46 @@ def test_rebalances_are_told_by_the_day(spark: SparkSession, tmp_path: Path) -> 
     assert found["new"].rebalances == 0
 
 
+def test_what_was_committed_to_a_topic_of_before_tells_nothing_of_the_one_that_has_its_name_now(
+        spark: SparkSession, tmp_path: Path) -> None:
+    first, last = Capture(T0), Capture(T0 + 3_600_000)
+    for topic in ("again", "told", "same", "nameless"):
+        first.end(topic, 0, 500, 2000)
+        last.end(topic, 0, 0, 200)
+        first.topic(topic, f"{topic} 1")
+        last.topic(topic, f"{topic} {1 if topic == 'same' else 2}")
+    for capture in (first, last):
+        for row in capture.rows["topics"]:
+            row["topic_id"] = None if row["topic"] == "nameless" else row["topic_id"]
+    for topic in ("again", "same", "nameless"):
+        first.commit(topic, topic, 0, 1500)
+    first.commit("read again", "again", 0, 1500)
+    last.commit("read again", "again", 0, 50, T0 + 3_600_000 + 6000)
+    for number, name in enumerate(("of before", "of now")):
+        last.commit(name, "told", 0, 70, T0 + 1_800_000)
+        last.rows["commits"][-1]["topic_id"] = f"told {number + 1}"
+    first.node("/consumers/old/offsets/again/0", b"700")
+    last.rows["znodes"] = first.rows["znodes"]
+    found = collected(spark, filed(tmp_path, first, last))
+    assert {name: (group.lag, group.headroom, group.lost) for name, group in found.items()} == {
+        "again": (None, None, 0), "old": (None, None, 0), "of before": (None, None, 0),
+        "read again": (150, 0.25, 0), "of now": (130, 0.35, 0),
+        "same": (0, 7.5, 0), "nameless": (0, 7.5, 0)}                # without ids nobody knows better
+    assert (found["again"].topics, found["again"].storage) == (("again",), Storage.KAFKA)
+    assert found["read again"].growth is None
+
+
+@pytest.mark.parametrize(("policy", "headroom"), [
+    ("delete", 0.05), ("compact,delete", 0.05), ("compact, delete", 0.05), ("compact", None), (None, None)])
+def test_head_room_is_that_of_topics_from_which_retention_deletes(
+        spark: SparkSession, tmp_path: Path, policy: str | None, headroom: float | None) -> None:
+    capture = Capture()
+    capture.end("orders", 0, 100, 1100)
+    capture.topic("orders", policy=policy)
+    capture.commit("orders", "orders", 0, 150)
+    assert collected(spark, filed(tmp_path, capture))["orders"].headroom == headroom
+
+
 def test_what_was_cleaned_up_since_is_not_told_any_more(spark: SparkSession, tmp_path: Path) -> None:
     before = Capture()
     before.node("/consumers/old/ids/one", b"{}")
@@ -281,7 +336,7 @@ def test_what_was_cleaned_up_since_is_not_told_any_more(spark: SparkSession, tmp
 
 def test_the_plan_leaves_nothing_to_python_and_shuffles_seldom(spark: SparkSession, tmp_path: Path) -> None:
     store = filed(tmp_path, *fleet(random.Random(4), 5))
-    each = features.partitions(read(spark, store, "commits"), newest(spark, store, "znodes"), read(spark, store, "ends"))
+    each = features.partitions(*(read(spark, store, table) for table in ("commits", "znodes", "ends", "topics")))
     plan = each._jdf.queryExecution().executedPlan().toString()
     assert "FullOuter" in plan
     assert "EvalPython" not in plan
@@ -311,6 +366,7 @@ def small(root: Path, notes: Sequence[str] = ()) -> Store:
                         *((name, name) for name in HOSTILE)]:
         capture.commit(name, topic, 0, 90)
         capture.group(name, (topic, 0))
+        capture.record(name)
     capture.node("/consumers/old/offsets/old/0", b"50")
     capture.node("/consumers/old/ids/a", b'{"pattern":"static"}')
     return filed(root, capture, notes=notes)
@@ -363,6 +419,34 @@ def test_a_run_leaves_groups_waves_and_a_report(spark: SparkSession, tmp_path: P
     for path in files.keys() - {"manifest.json", "report.html"}:
         assert again[path] == files[path], path
     assert again.keys() == files.keys()
+
+
+def test_connect_schema_registry_and_streams_are_not_migrated(spark: SparkSession, tmp_path: Path) -> None:
+    """The first two are no groups of consumers, so captures do not describe them: their records are all that is known."""
+    capture = Capture()
+    capture.end("orders", 0, 0, 100)
+    for name in ("orders", "billing-app", "streams by its own protocol"):
+        capture.commit(name, "orders", 0, 90)
+    for name in ("orders", "billing-app"):
+        capture.group(name, ("orders", 0))
+    capture.record("orders")
+    capture.record("billing-app", strategy="stream")
+    capture.record("connect-cluster", "connect", "sessioned")
+    capture.record("schema-registry", "sr", "v0")
+    everyone = {"groups": "*", "name": "app", "container": "app"}
+    store = filed(tmp_path, capture)
+    outcome = job.run(settings(tmp_path, workloads=(everyone,)), Progress())
+    files = left(store)
+    groups = {row["name"]: row for row in pq.read_table(pa.BufferReader(files["groups.parquet"])).to_pylist()}
+    assert {name: row["score"] for name, row in groups.items()} == {
+        "orders": 100, "billing-app": 0, "streams by its own protocol": 0, "connect-cluster": 0, "schema-registry": 0}
+    assert "is a Kafka Streams application" in groups["billing-app"]["terms"][0]
+    assert "has the protocol type connect" in groups["connect-cluster"]["terms"][0]
+    assert "has the protocol type sr" in groups["schema-registry"]["terms"][0]
+    assert "what kind of group it is is not known" in groups["streams by its own protocol"]["terms"][0]
+    assert outcome.summary["ready"] == 1
+    made = [yaml.safe_load(text) for text in files["waves/0001.yaml"].decode().split("---\n")[1:]]
+    assert [each["spec"]["group"] for each in made] == ["orders"]
 
 
 def test_groups_that_are_not_wanted_are_left_out_and_cut_topics_part_the_rest(spark: SparkSession, tmp_path: Path) -> None:

@@ -23,10 +23,12 @@ NOW = 1_700_000_000_000
 WEEK = 604_800
 HEALTHY = Group(
     name="orders", topics=("orders",), partitions=24, storage=Storage.KAFKA, coordination=Coordination.KAFKA,
-    protocol="Classic", state="Stable", members=6, subscription="", lag=10, growth=0.0, headroom=0.9, lost=0, rebalances=1.0,
+    protocol="Classic", protocol_type="consumer", strategy="range", state="Stable", members=6, subscription="", lag=10,
+    growth=0.0, headroom=0.9, lost=0, rebalances=1.0,
     commit_interval=1000.0, last_commit=NOW - 1000)
-OLD = replace(HEALTHY, storage=Storage.ZOOKEEPER, coordination=Coordination.ZOOKEEPER, protocol="", state="",
-              subscription="static")
+OLD = replace(HEALTHY, storage=Storage.ZOOKEEPER, coordination=Coordination.ZOOKEEPER, protocol="",
+              protocol_type=None, strategy="", state="", subscription="static")
+IDLE = replace(HEALTHY, coordination=Coordination.NONE, members=0, state="Empty")
 HOSTILE = ["a\nb", "\x00", "\u202egnp.exe", "x" * 65_536, "<script>alert(1)</script>", "{group}", "é/..", "A", "-", "\udcff"]
 
 
@@ -39,26 +41,41 @@ def test_of_a_healthy_group_nothing_is_to_be_said(group: Group) -> None:
     assert (found.score, found.terms) == (100, ())
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    ({"coordination": Coordination.NONE}, "no member runs"),
-    ({"coordination": Coordination.NONE, "last_commit": NOW - WEEK * 1001}, "dead"),
-    ({"coordination": Coordination.NONE, "last_commit": None}, "dead"),
-    ({"coordination": Coordination.BOTH}, "in ZooKeeper and in Kafka"),
-    ({"lost": 2}, "2 partitions have lost records"),
-    ({"protocol": "Share"}, "type Share"),
-    ({"protocol": "Consumer"}, "already"),
-    ({"topics": ()}, "no topic"),
+UNKNOWN = "what kind of group it is is not known"
+
+
+@pytest.mark.parametrize(("group", "change", "words"), [
+    (IDLE, {}, "no member runs"),
+    (IDLE, {"protocol_type": None}, "no member runs"),                 # it never had any
+    (IDLE, {"last_commit": NOW - WEEK * 1001}, "dead"),
+    (IDLE, {"last_commit": None}, "dead"),
+    (IDLE, {"protocol": "", "protocol_type": None, "storage": Storage.NONE, "last_commit": None}, "dead"),
+    (IDLE, {"protocol": "", "protocol_type": None, "storage": Storage.ZOOKEEPER}, "no member runs"),
+    (HEALTHY, {"coordination": Coordination.BOTH}, "in ZooKeeper and in Kafka"),
+    (HEALTHY, {"lost": 2}, "2 partitions have lost records"),
+    (HEALTHY, {"protocol": "Consumer", "protocol_type": None}, "6 of 6 members take part by the consumer protocol already"),
+    (HEALTHY, {"topics": ()}, "no topic"),
+    (HEALTHY, {"strategy": "stream"}, "is a Kafka Streams application"),
+    (HEALTHY, {"protocol_type": "connect"}, "has the protocol type connect"),
+    (IDLE, {"protocol": "", "protocol_type": "connect", "state": ""}, "has the protocol type connect"),
+    (IDLE, {"protocol": "", "protocol_type": "sr", "state": "", "storage": Storage.NONE}, "has the protocol type sr"),
+    (IDLE, {"protocol": "", "protocol_type": None, "state": ""}, UNKNOWN),         # Streams by its own protocol has offsets
+    (IDLE, {"protocol": "", "state": ""}, UNKNOWN),                    # not described this time
+    (HEALTHY, {"protocol_type": None}, UNKNOWN),
+    (HEALTHY, {"protocol": "Unknown"}, UNKNOWN),
 ])
-def test_a_blocker_takes_all_of_the_score(change: Mapping[str, object], words: str) -> None:
-    found = judge(replace(HEALTHY, **change), NOW, WEEK)  # type: ignore[arg-type]
+def test_a_blocker_takes_all_of_the_score(group: Group, change: Mapping[str, object], words: str) -> None:
+    found = judge(replace(group, **change), NOW, WEEK)  # type: ignore[arg-type]
     assert found.score == 0
     assert words in found.blockers[0]
+    assert len(found.blockers) == 1
 
 
 @pytest.mark.parametrize(("group", "change", "words"), [
     (OLD, {"storage": Storage.BOTH}, "both stores"),
     (OLD, {"subscription": "black_list"}, "black list"),
-    (HEALTHY, {"state": "PreparingRebalance"}, "PreparingRebalance"),
+    (HEALTHY, {"state": "PreparingRebalance"}, "group orders is PreparingRebalance"),
+    (HEALTHY, {"state": ""}, "in a state that is not known"),
     (HEALTHY, {"rebalances": 100.0}, "rebalances 100 times"),
     (HEALTHY, {"headroom": 0.05}, "retention is near: 5%"),
     (HEALTHY, {"growth": 5000.0}, "grows by 5,000"),

@@ -9,13 +9,13 @@ from switchover.groups.gates.protocol import check_plain_assignments
 from switchover.groups.picture import ORIGINAL, Picture
 from switchover.groups.preflight.reading import group
 from switchover.groups.preflight.strategy import ASSIGNORS
-from switchover.kafka.group import GroupState, GroupType
+from switchover.kafka.group import Group, GroupState, GroupType
+from switchover.kafka.movable import Kind, Obstacle, Standing, obstacles
 from switchover.outside.observed import Known
 from switchover.reasons.coordination import ALREADY_MOVED, GROUP_EMPTY, GROUP_TYPE_UNSUPPORTED
 from switchover.reasons.members import GROUP_NOT_STABLE, PARTITIONS_UNKNOWN
 from switchover.reasons.preflight_group import KAFKA_STREAMS, MALFORMED_MEMBER, NOT_CONSUMERS
 
-STREAMS = "stream"
 OFFLINE = "set spec.protocol.strategy to Offline: all members are stopped, then started with the new protocol"
 
 
@@ -26,44 +26,40 @@ def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
                    unblocks="stop that member, or give it a client that speaks the consumer protocol")
         return
     found = group(picture)
-    if found.type is GroupType.OTHER:
-        yield fail(GROUP_TYPE_UNSUPPORTED, f"group {found.name} is of a type that only Kafka Streams or share consumers use",
-                   subject=found.name, unblocks="a ConsumerGroupMigration moves groups of consumers")
-        return
-    if found.protocol_type not in ("", "consumer"):
-        yield fail(NOT_CONSUMERS, f"group {found.name} has the protocol type {found.protocol_type}: brokers convert only"
-                   " groups of consumers", subject=found.name, observed=found.protocol_type, threshold="consumer",
-                   unblocks="Connect's workers stay as they are; migrate the group of its sink tasks (connect-<name>)")
-        return
-    if found.state is GroupState.DEAD or not found.members:
-        yield fail(GROUP_EMPTY, f"group {found.name} has no members: there is nothing to move online", subject=found.name,
-                   observed=found.state, threshold=GroupState.STABLE,
-                   unblocks="check spec.group, or simply start the pods with the new configuration")
-        return
-    if found.state is not GroupState.STABLE:
-        yield wait(GROUP_NOT_STABLE, f"group {found.name} is {found.state}", subject=found.name, observed=found.state,
-                   threshold=GroupState.STABLE, unblocks="it settles")
-    old = picture.protocol(ORIGINAL)
-    moved = [member for member in found.members if member.protocol is not old]
-    if moved and picture.spec.protocol is not None:
-        yield fail(ALREADY_MOVED, f"{len(moved)} of {len(found.members)} members take part by the"
-                   f" {moved[0].protocol.lower()}"
-                   " protocol already", subject=moved[0].client_id, observed=moved[0].protocol, threshold=old,
-                   unblocks=f"bring them back to the {old.lower()} protocol, or migrate to the other one")
-    if found.assignor == STREAMS:
-        yield _streams(found.name)
-    elif picture.spec.protocol is not None and found.type is GroupType.CLASSIC and found.assignor \
-            and found.assignor not in ASSIGNORS:
+    start = picture.protocol(ORIGINAL) if picture.spec.protocol is not None else None
+    ways = tuple(obstacles(Standing(found.name, found.type, found.state, found.protocol_type, found.assignor,
+                                    tuple(member.protocol for member in found.members)), start))
+    for way in ways:
+        yield _verdict(found, way, picture)
+    if not {each.kind for each in ways} - {Kind.NOT_STABLE, Kind.MOVED} and picture.spec.protocol is not None \
+            and found.type is GroupType.CLASSIC and found.assignor and found.assignor not in ASSIGNORS:
         yield warn("ClientAssignorLost", f"group {found.name} uses {found.assignor}, which brokers do not have: partitions"
                    " will be given out differently", subject=found.assignor, cure="make sure that nothing depends on it")
 
 
-def _streams(name: str) -> Verdict:
-    message = (f"group {name} is a Kafka Streams application: the coordinator refuses to convert it online, and it has a"
-               " protocol of its own (streams, KIP-1071)")
-    return fail(KAFKA_STREAMS, message, subject=name, unblocks=(
-        "by hand: stop the whole application, set group.protocol=streams on clients and brokers of 4.2.1 or newer (4.2.0"
-        " loses groups when it loads them: KAFKA-20254), and start it: only committed offsets survive"))
+def _verdict(found: Group, way: Obstacle, picture: Picture) -> Verdict:
+    match way.kind:
+        case Kind.OTHER_TYPE:
+            return fail(GROUP_TYPE_UNSUPPORTED, way.message, subject=found.name,
+                        unblocks="a ConsumerGroupMigration moves groups of consumers")
+        case Kind.NOT_CONSUMERS:
+            return fail(NOT_CONSUMERS, way.message, subject=found.name, observed=found.protocol_type, threshold="consumer",
+                        unblocks="Connect's workers stay as they are; migrate the group of its sink tasks (connect-<name>)")
+        case Kind.NO_MEMBERS:
+            return fail(GROUP_EMPTY, way.message, subject=found.name, observed=found.state, threshold=GroupState.STABLE,
+                        unblocks="check spec.group, or simply start the pods with the new configuration")
+        case Kind.NOT_STABLE:
+            return wait(GROUP_NOT_STABLE, way.message, subject=found.name, observed=found.state,
+                        threshold=GroupState.STABLE, unblocks="it settles")
+        case Kind.MOVED:
+            old = picture.protocol(ORIGINAL)
+            first = next(member for member in found.members if member.protocol is not old)
+            return fail(ALREADY_MOVED, way.message, subject=first.client_id, observed=first.protocol, threshold=old,
+                        unblocks=f"bring them back to the {old.lower()} protocol, or migrate to the other one")
+        case Kind.STREAMS:
+            return fail(KAFKA_STREAMS, way.message, subject=found.name, unblocks=(
+                "by hand: stop the whole application, set group.protocol=streams on clients and brokers of 4.2.1 or newer"
+                " (4.2.0 loses groups when it loads them: KAFKA-20254), and start it: only committed offsets survive"))
 
 
 def find_custom_assignments(picture: Picture) -> Iterator[Verdict]:

@@ -26,10 +26,12 @@ class Coordination(StrEnum):
 class Group:
     """What is known of a group. None is what was not captured, or cannot be told; times are ms since the epoch.
 
-    `lag` sums over partitions with a commit and a known end; `growth` is records an hour by which it grows (negative: it
-    shrinks). `headroom` is the smallest share of a partition's log that lies before the committed offset: at 0 retention has
-    reached it, below it records are lost (`lost` counts such partitions). `subscription` is static, white_list, black_list
-    or "" (ZooKeeper groups alone tell). `rebalances` are those of a day.
+    `protocol` is the group's type as the broker names it, "" where the last capture does not describe it; `protocol_type`
+    that of its last record as a classic group, None without one. `lag` sums over partitions with a commit and a known end;
+    `growth` is records an hour by which it grows (negative: it shrinks). `headroom` is the smallest share of a partition's
+    log that lies before the committed offset, of topics from which retention deletes: at 0 it has reached the offset, below
+    it records are lost (`lost` counts such partitions, of all topics). `subscription` is static, white_list, black_list or
+    "" (ZooKeeper groups alone tell). `rebalances` are those of a day.
     """
 
     name: str
@@ -38,6 +40,8 @@ class Group:
     storage: Storage
     coordination: Coordination
     protocol: str
+    protocol_type: str | None
+    strategy: str
     state: str
     members: int
     subscription: str

@@ -99,7 +99,8 @@ def _write(directory: Path, config: Config, groups: list[Group], judged: dict[st
 
 GROUPS = pa.schema([
     ("name", pa.string()), ("topics", pa.list_(pa.string())), ("partitions", pa.int64()), ("storage", pa.string()),
-    ("coordination", pa.string()), ("protocol", pa.string()), ("state", pa.string()), ("members", pa.int64()),
+    ("coordination", pa.string()), ("protocol", pa.string()), ("protocol_type", pa.string()), ("strategy", pa.string()),
+    ("state", pa.string()), ("members", pa.int64()),
     ("subscription", pa.string()), ("lag", pa.int64()), ("growth", pa.float64()), ("headroom", pa.float64()),
     ("lost", pa.int64()), ("rebalances", pa.float64()), ("commit_interval", pa.float64()), ("last_commit", pa.int64()),
     ("score", pa.int64()), ("terms", pa.list_(pa.string())), ("wave", pa.int64()),

@@ -3,10 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from switchover.kafka.group import GroupState, GroupType, MemberProtocol
+from switchover.kafka.movable import Kind, Standing, obstacles
 from switchover.pipeline.inventory.group import Coordination, Group, Storage
 
 READY = 100
 """The score of a group of which nothing is to be said."""
+_TYPES = {"Classic": GroupType.CLASSIC, "Consumer": GroupType.CONSUMER}
+"""As captures name those that they can describe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +42,56 @@ def judge(group: Group, now: int, dead_seconds: int) -> Readiness:
 
 
 def _blockers(group: Group, now: int, dead_seconds: int) -> Iterator[Term]:
-    def blocker(reason: str) -> Term:
-        return Term(READY, reason, blocker=True)
-
     idle = group.last_commit is None or now - group.last_commit > dead_seconds * 1000
-    if group.coordination is Coordination.NONE:
-        yield blocker("dead: no member, and no commit for a long time" if idle else "no member runs: start it")
     if group.coordination is Coordination.BOTH:
-        yield blocker("has members in ZooKeeper and in Kafka: a migration is under way, or two applications share it")
+        yield _blocker("has members in ZooKeeper and in Kafka: a migration is under way, or two applications share it")
+    elif group.coordination is not Coordination.ZOOKEEPER:
+        yield from _of_kafka(group, idle=idle)
     if group.lost:
-        yield blocker(f"{group.lost} partitions have lost records to retention before they were consumed")
-    if group.protocol not in ("", "Classic", "Consumer"):
-        yield blocker(f"a group of type {group.protocol} is not migrated")
-    if group.protocol == "Consumer" and group.coordination is Coordination.KAFKA:
-        yield blocker("is of the consumer protocol already")
+        yield _blocker(f"{group.lost} partitions have lost records to retention before they were consumed")
     if not group.topics:
-        yield blocker("reads no topic that is known")
+        yield _blocker("reads no topic that is known")
+
+
+def _blocker(reason: str) -> Term:
+    return Term(READY, reason, blocker=True)
+
+
+def _of_kafka(group: Group, *, idle: bool) -> Iterator[Term]:
+    """As Preflight judges it, as far as captures tell."""
+    dead = _blocker("dead: no member, and no commit for a long time" if idle else "no member runs: start it")
+    standing = _standing(group)
+    if standing is None and group.coordination is Coordination.NONE and group.storage in (Storage.ZOOKEEPER, Storage.NONE):
+        yield dead
+    elif standing is None:
+        yield _blocker("what kind of group it is is not known: no capture describes it and its members, as of Kafka Streams,"
+                       " share consumers, or groups that a capture may not Describe")
+    else:
+        for each in obstacles(standing, MemberProtocol.CLASSIC):
+            match each.kind:
+                case Kind.NO_MEMBERS:
+                    yield dead
+                case Kind.NOT_STABLE:
+                    yield Term(25, each.message)
+                case _:
+                    yield _blocker(each.message)
+
+
+def _standing(group: Group) -> Standing | None:
+    """None where no capture tells what kind of group it is."""
+    members = group.members if group.coordination is Coordination.KAFKA else 0
+    kind, protocol_type = _TYPES.get(group.protocol), group.protocol_type
+    if kind is GroupType.CONSUMER:
+        protocol_type = "consumer"
+    elif kind is GroupType.CLASSIC and not members:
+        protocol_type = protocol_type or ""           # only committed offsets
+    elif not group.protocol and protocol_type not in (None, "consumer"):
+        kind = GroupType.CLASSIC                      # captures describe consumers' groups alone; its record tells the rest
+    if kind is None or protocol_type is None:
+        return None
+    state = GroupState(group.state) if group.state in set(GroupState) else None
+    own = MemberProtocol.CONSUMER if kind is GroupType.CONSUMER else MemberProtocol.CLASSIC
+    return Standing(group.name, kind, state, protocol_type, group.strategy, (own,) * members)
 
 
 def _terms(group: Group) -> Iterator[Term]:
@@ -61,8 +99,6 @@ def _terms(group: Group) -> Iterator[Term]:
         yield Term(10, "commits to both stores (dual.commit.enabled): compare them before")
     if group.subscription in ("white_list", "black_list"):
         yield Term(15, f"subscribes by a {group.subscription.replace('_', ' ')}: new topics come in by themselves")
-    if group.state not in ("", "Stable", "Empty") and group.coordination is Coordination.KAFKA:
-        yield Term(25, f"was {group.state} when it was looked at")
     if group.rebalances is not None and group.rebalances > 24:
         yield Term(20, f"rebalances {group.rebalances:.0f} times a day")
     if group.headroom is not None and group.headroom < 0.1 and group.lag:
