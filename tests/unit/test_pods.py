@@ -185,8 +185,9 @@ def job(**conditions: str) -> dict[str, Any]:
         "conditions": [{"type": kind, "status": "True", "message": words} for kind, words in conditions.items()]}}
 
 
-def job_pod(name: str, created: str, **status: Any) -> dict[str, Any]:
-    return {"metadata": {"name": name, "uid": name, "creationTimestamp": created}, "spec": {}, "status": status}
+def job_pod(name: str, created: str, owner: str = "u", **status: Any) -> dict[str, Any]:
+    metadata = {"name": name, "uid": name, "creationTimestamp": created, "ownerReferences": [{"kind": "Job", "uid": owner}]}
+    return {"metadata": metadata, "spec": {}, "status": status}
 
 
 def left(message: str) -> dict[str, Any]:
@@ -206,5 +207,32 @@ def test_a_job_that_runs_says_what_its_pod_waits_for() -> None:
         container(waiting={"reason": "ErrImagePull", "message": "no such image"})])
     assert read_job(job(), [waiting]).words == "pod a: container kafka: ErrImagePull: no such image"
     assert read_job(job(), [job_pod("a", "2026-11-21T20:00:00Z", phase="Running")]).words == "pod a: Running"
+    begins = job_pod("a", "2026-11-21T20:00:00Z", phase="Pending", initContainerStatuses=[
+        container(running={"startedAt": "2026-11-21T20:00:00Z"})])
+    assert read_job(job(), [begins]).words == "pod a: Pending, its init container kafka runs"
     assert read_job(job(), []) == JobRun(
         "audit", JobState.RUNNING, "", "it has no pod; kubectl describe job audit says more", "u", CREATED)
+
+
+def test_pods_of_an_earlier_job_of_the_name_tell_nothing_of_this_one() -> None:
+    """They still end while the Job that was made in its place begins."""
+    before = job_pod("z", "2026-11-21T20:01:00Z", owner="of the one before", **left("its report"))
+    assert read_job(job(), [before]).message == ""
+    assert read_job(job(), [before]).words == "it has no pod; kubectl describe job audit says more"
+
+
+def test_a_job_whose_pod_failed_says_what_ended_it_and_one_that_ran_for_too_long_says_that() -> None:
+    found = job(Failed="Job has reached the specified backoff limit")
+    failed = found["status"]["conditions"][0]
+    ended = job_pod("a", "2026-11-21T20:00:00Z", initContainerStatuses=[
+        container(terminated={"exitCode": 1, "reason": "Error", "message": "no such variable; password=hunter2"})])
+    failed["reason"] = "BackoffLimitExceeded"
+    assert read_job(found, [ended]).words == (
+        "container kafka ended with 1: Error: no such variable; password=(hidden)")
+    without_bash = job_pod("a", "2026-11-21T20:00:00Z", initContainerStatuses=[container(terminated={
+        "exitCode": 128, "reason": "StartError", "message": 'exec: "bash": executable file not found in $PATH'})])
+    assert read_job(found, [without_bash]).words == (
+        'container kafka ended with 128: StartError: exec: "bash": executable file not found in $PATH')
+    assert read_job(found, []).words == "Job has reached the specified backoff limit"
+    failed |= {"reason": "DeadlineExceeded", "message": "Job was active longer than specified deadline"}
+    assert read_job(found, [ended]).words == "Job was active longer than specified deadline"

@@ -200,22 +200,38 @@ def _last_words(message: str) -> str:
 
 JOB_POD = "batch.kubernetes.io/job-name"
 """Label that Kubernetes puts on the pods of a Job (1.27)."""
+BACKOFF = "BackoffLimitExceeded"
+"""Why a Job has failed of which a pod has."""
 
 
 def read_job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], why_none: str = "") -> JobRun:
-    """A Job of the API as a fact, with its pods, or with why it has none, where that is told."""
+    """A Job of the API as a fact, with its pods, or with why it has none, where that is told; those of an earlier one of its
+    name may be among them, and still end."""
+    metadata = job["metadata"]
     ended = {item["type"]: item for item in (job.get("status") or {}).get("conditions") or () if item["status"] == "True"}
     state = (JobState.SUCCEEDED if "Complete" in ended else JobState.FAILED if "Failed" in ended else JobState.RUNNING)
-    newest = sorted(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
+    own = (pod for pod in pods if any(
+        owner["uid"] == metadata.get("uid") for owner in pod["metadata"].get("ownerReferences") or ()))
+    newest = sorted(own, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
     messages = [message for pod in newest for container in (pod.get("status") or {}).get("containerStatuses") or ()
                 if (message := ((container.get("state") or {}).get("terminated") or {}).get("message", ""))]
-    words = str(ended["Failed"].get("message", "")) if state is JobState.FAILED else ""
-    if state is JobState.RUNNING and not newest:
+    trouble = _trouble(newest[-1].get("status") or {}) if newest else ""
+    words = ""
+    if state is JobState.FAILED:
+        failed = ended["Failed"]                           # of one that ran for too long the pods are ended
+        words = (trouble if failed.get("reason") == BACKOFF else "") or str(failed.get("message", ""))
+    elif state is JobState.RUNNING and not newest:
         told = f": {why_none}" if why_none else ""
-        words = f"it has no pod{told}; kubectl describe job {job['metadata']['name']} says more"
+        words = f"it has no pod{told}; kubectl describe job {metadata['name']} says more"
     elif state is JobState.RUNNING:
-        status = newest[-1].get("status") or {}
-        words = f"pod {newest[-1]['metadata']['name']}: {_trouble(status) or status.get('phase', 'Pending')}"
-    metadata = job["metadata"]
+        words = f"pod {newest[-1]['metadata']['name']}: {trouble or _at(newest[-1])}"
     return JobRun(metadata["name"], state, messages[-1] if messages else "", words, metadata.get("uid", ""),
                   datetime.fromisoformat(metadata["creationTimestamp"]).timestamp(), metadata.get("annotations") or {})
+
+
+def _at(pod: Mapping[str, Any]) -> str:
+    """What a pod is at that nothing is wrong with."""
+    status = pod.get("status") or {}
+    stage, container, _ = _reached(pod["spec"], status)
+    phase = str(status.get("phase", "Pending"))
+    return f"{phase}, its init container {container} runs" if stage is Stage.INITIALIZING else phase
