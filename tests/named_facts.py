@@ -20,7 +20,7 @@ from switchover.groups.picture import Facts as GroupFacts
 
 NAMES: Mapping[type, Mapping[str, frozenset[str]]] = {
     ClusterFacts: {each.value: frozenset({each}) for each in ClusterNeed if each is not ClusterNeed.BROKER_MODES} | {
-        "broker_settings": frozenset({ClusterNeed.BROKER_SETTINGS, ClusterNeed.BROKER_MODES}),
+        "broker_settings": frozenset({ClusterNeed.BROKER_SETTINGS, ClusterNeed.BROKER_MODES, ClusterNeed.TRIALS}),
         "exported": frozenset({ClusterNeed.REHEARSAL}),
         "group_migrations": frozenset({ClusterNeed.GROUPS_IN_ZOOKEEPER}),
     },

@@ -14,16 +14,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from javaproperties import loads
+
 from fakes import environment_image
 from fakes.api_server import FOREGROUND, NAMESPACE, FakeApi, Object
 from switchover.cluster.door import mount
+from switchover.cluster.ending import trial_job
 from switchover.cluster.rehearsal.pack import unpacked
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report, as_message
 from switchover.kubernetes import reports
-from switchover.kubernetes.client.pods import JOB_POD
+from switchover.kubernetes.client.pods import BACKOFF, JOB_POD
 
 REPLACEMENT_SECONDS = (2.0, 4.0)       # until the new pod has an address (docs/facts/kraft.md#in-pods)
 REHEARSAL_SECONDS = 12.0               # on a replica of a small cluster (docs/facts/rehearsal.md)
+TRIAL_SECONDS = 4.0                    # of a template: the entry script of an image whose layers are there
 BACK_OFF_SECONDS = 10.0                # until a container that crashed is started again
 PROTECTION = "kubernetes.io/pvc-protection"
 
@@ -50,7 +54,8 @@ class Kubelet:
     """Looked after by `tick`; `report` is how a process says that it is ready or has crashed.
 
     `ends_in` gives the seconds for which a pod's process will go on ending once it is asked to; `rolled` is told of every
-    pod that a StatefulSet replaces by itself. `rehearsed` gives what a rehearsal leaves, a report that it found nothing.
+    pod that a StatefulSet replaces by itself. `rehearsed` gives what a rehearsal leaves, a report that it found nothing;
+    `refuses` the last words of the entry script of a pod with this spec, "" where it comes to the start of Kafka.
     """
 
     api: FakeApi
@@ -60,6 +65,7 @@ class Kubelet:
     held: set[str] = field(default_factory=set)        # claims that somebody else's finalizer keeps
     stuck: set[str] = field(default_factory=set)       # pods whose first init container does not end
     rehearsed: Callable[[Report], str] = as_message
+    refuses: Callable[[Object], str] = lambda spec: ""
     started: list[Container] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
     _due: dict[tuple[str, int], float] = field(default_factory=dict)
@@ -125,8 +131,44 @@ class Kubelet:
         return [pod for pod in self.api.of("pods") if JOB_POD not in pod["metadata"]["labels"]]
 
     def _run(self, job: Object, now: float) -> None:
-        """A rehearsal that finds nothing, of the tree that its pod is told."""
+        if trial_job.TRIES in (job["metadata"].get("annotations") or {}):
+            self._try(job, now)
+        else:
+            self._rehearse(job, now)
+
+    def _try(self, job: Object, now: float) -> None:
+        """What the door reports of the file that the image would give to Kafka, and of the command line of the world's."""
+        spec = job["spec"]["template"]["spec"]
+        if job["metadata"]["uid"] not in self._jobs:
+            self._jobs[job["metadata"]["uid"]] = now + TRIAL_SECONDS
+            self._begin(job, now)
+        if job.get("status") or now < self._jobs[job["metadata"]["uid"]]:
+            return
+        [container], pod = spec["containers"], spec["hostname"]
+        [_, _, _, _, _, told, *_] = spec["initContainers"][0]["command"]
+        given = loads(self._file(spec, pod)) | {"broker.id": str(int(pod.rpartition("-")[2]) + 1)}
+        asked = [line.removeprefix("tell ") for line in told.splitlines() if line.startswith("tell ")]
+        report = [f"{key}={given[key]}" for key in asked if key in given]
+        ended = {"exitCode": 0, "reason": "Completed", "message": "\n".join((f"trial 1 {len(report)}", *report))}
+        if words := self.refuses(spec):
+            ended = {"exitCode": 1, "reason": "Error", "message": words}
+        self._end_job(job, {"name": container["name"], "state": {"terminated": ended}})
+
+    def _end_job(self, job: Object, status: Object) -> None:
+        name, failed = job["metadata"]["name"], status["state"]["terminated"]["exitCode"] != 0
+        self.api.edit("pods", f"{name}-pod", lambda found: found.update(
+            status={"phase": "Failed" if failed else "Succeeded", "containerStatuses": [status]}))
+        condition = {"type": "Failed", "reason": BACKOFF} if failed else {"type": "Complete"}
+        self.api.edit("jobs", name, lambda found: found.update(status={"conditions": [{**condition, "status": "True"}]}))
+
+    def _begin(self, job: Object, now: float) -> None:
         name = job["metadata"]["name"]
+        self.api.add("v1", "Pod", "pods", f"{name}-pod", spec={"containers": []}, status={"phase": "Running"},
+                     metadata={"labels": {JOB_POD: name}, "creationTimestamp": _time(now),
+                               "ownerReferences": [{"uid": job["metadata"]["uid"], "kind": "Job", "name": name}]})
+
+    def _rehearse(self, job: Object, now: float) -> None:
+        """A rehearsal that finds nothing, of the tree that its pod is told."""
         volumes = {each["name"]: each for each in job["spec"]["template"]["spec"]["volumes"]}
         parts = [self.api.objects.get(("configmaps", source["configMap"]["name"]))
                  for source in volumes["tree"]["projected"]["sources"]]
@@ -136,13 +178,8 @@ class Kubelet:
         tree = unpacked([part["data"]["part"] for part in parts if part is not None])
         seconds = {TO_DUAL_WRITE: REHEARSAL_SECONDS}
         message = self.rehearsed(Report(tree.digest, (), len(tree.nodes), len(tree.topics), seconds))
-        ended = {"name": "rehearsal", "state": {"terminated": {"exitCode": 0, "message": message}}}
-        self.api.add("v1", "Pod", "pods", f"{name}-pod", spec={"containers": []},
-                     metadata={"labels": {JOB_POD: name}, "creationTimestamp": _time(now),
-                               "ownerReferences": [{"uid": job["metadata"]["uid"], "kind": "Job", "name": name}]},
-                     status={"phase": "Succeeded", "containerStatuses": [ended]})
-        self.api.edit("jobs", name, lambda found: found.update(
-            status={"conditions": [{"type": "Complete", "status": "True"}]}))
+        self._begin(job, now)
+        self._end_job(job, {"name": "rehearsal", "state": {"terminated": {"exitCode": 0, "message": message}}})
 
     def _collect_garbage(self) -> None:
         """Pods whose StatefulSet is gone or goes in the foreground; claims that were deleted and are not used any more."""
@@ -240,15 +277,7 @@ class Kubelet:
 
     def _start(self, pod: Object, now: float) -> None:
         name = pod["metadata"]["name"]
-        files: dict[str, Mapping[str, str]] = {}
-        container = pod["spec"]["containers"][0]
-        for mounted in container.get("volumeMounts") or ():
-            volume = next((each for each in pod["spec"].get("volumes") or () if each["name"] == mounted["name"]), None)
-            if volume is not None and "persistentVolumeClaim" not in volume:
-                files[mounted["mountPath"]] = self._mounted(volume, mounted, name)
-        file = next((seen["server.properties"] for seen in files.values() if "server.properties" in seen), "")
-        if environment_image.ENTRYPOINT in container.get("command", ()):
-            file = environment_image.written(container)
+        files, container = self._files(pod["spec"], name), pod["spec"]["containers"][0]
         edits = None
         if any(mount.SCRIPT_KEY in seen for seen in files.values()):
             kept = any(each["name"] == mount.KEEPER for each in pod["spec"].get("initContainers") or ())
@@ -264,8 +293,26 @@ class Kubelet:
         stateful_set, _, ordinal = name.rpartition("-")
         claims = [claim["metadata"]["uid"] for claim in self.api.of("persistentvolumeclaims")
                   if claim["metadata"]["name"].endswith(f"-{name}")]
+        file = self._file(pod["spec"], name)
         self.started.append(Container(name, stateful_set, int(ordinal), file, claims[0] if claims else "", edits,
                                       container["image"]))
+
+    def _files(self, spec: Object, pod: str) -> dict[str, Mapping[str, str]]:
+        """What the first container of a pod sees at each of its mounts."""
+        files: dict[str, Mapping[str, str]] = {}
+        for mounted in spec["containers"][0].get("volumeMounts") or ():
+            volume = next((each for each in spec.get("volumes") or () if each["name"] == mounted["name"]), None)
+            if volume is not None and "persistentVolumeClaim" not in volume:
+                files[mounted["mountPath"]] = self._mounted(volume, mounted, pod)
+        return files
+
+    def _file(self, spec: Object, pod: str) -> str:
+        """The server.properties that its image would give to Kafka."""
+        container = spec["containers"][0]
+        if environment_image.ENTRYPOINT in container.get("command", ()):
+            return environment_image.written(container)
+        files = self._files(spec, pod).values()
+        return next((seen["server.properties"] for seen in files if "server.properties" in seen), "")
 
     def _mounted(self, volume: Mapping[str, Any], mounted: Mapping[str, Any], pod: str) -> dict[str, str]:
         """The files below a mount, or the one that it is; a sub-path that does not exist is an empty directory."""

@@ -35,6 +35,7 @@ PLACES = {
     "service": {"ProvisionControllers>", "ProvisionControllers<"},
     "budget": {"ProvisionControllers>", "ProvisionControllers<"},
     "claim": {"ProvisionControllers<"},
+    "trial": {"HandOver>"},
     "rehearsal": {"Rehearse>", "CopyMetadata>", "Rehearse<"},
     "znode": {"EnableMigration<", "ProvisionControllers<"},
     "missing state": {"DualWrite>", "MoveBrokers>", "Soak>", "Finalize>", "MoveBrokers<", "CopyMetadata<"},
@@ -175,8 +176,10 @@ def _steps_aside(before: Standing, now: Standing) -> bool:
     turned = (before.backward, before.attempt) != (now.backward, now.attempt)
     unproven = before.baking_since is not None and now.baking_since is None and bool(now.batch_nodes)
     told = (before.status.get("rollback") or {}).get("failure") != (now.status.get("rollback") or {}).get("failure")
+    closed = before.place == now.place and before.opened and not now.opened          # its approval does not count any more
     rescue = bool(before.batch_nodes) and bool(now.batch_nodes) and before.batch_nodes != now.batch_nodes
-    return turned or unproven or told or rescue or now.gave_up(before) or not before.step or now.place == f"{STEPS[0]}>"
+    return (turned or unproven or told or rescue or closed or now.gave_up(before) or not before.step
+            or now.place == f"{STEPS[0]}>")
 
 
 def a_wish_is_heard(memory: Memory, event: Event) -> Iterator[str]:

@@ -165,6 +165,8 @@ class Memory:
                     "secrets": ("files", name.removesuffix("-switchover"))}
         if effect.resource == "znodes" and effect.verb == "create":
             return "missing state"
+        if effect.resource == "jobs" and name.partition("-trial-")[0] in self.broker_sets:
+            return "trial"
         if effect.resource not in suffixes:
             known = OUR_KINDS.get(effect.resource) == "rehearsal" and "-rehearsal" in name
             own = known or effect.resource in ("leases", "events", "znodes", "kafkamigrations") or any(

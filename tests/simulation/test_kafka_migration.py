@@ -255,7 +255,9 @@ def test_brokers_are_handed_over_to_kraft_settings_of_the_users_own(world: Migra
     assert "configmap/kafka-config" in told["unblocks"]
     quiet_for(world, 60)
     assert world.kafka.starts == starts, "it is approved first"
+    assert not trials(world), "and tried then"
     assert world.run_to_the_end()
+    assert trials(world) == ["POST", "DELETE"]
     assert {node.marker for node in world.kafka.nodes.values() if node.is_broker} == {""}
     assert {pod: node.mode for pod, node in world.kafka.nodes.items() if node.is_broker} == dict.fromkeys(
         ("kafka-0", "kafka-1", "kafka-2"), Mode.KRAFT)
@@ -267,6 +269,124 @@ def test_brokers_are_handed_over_to_kraft_settings_of_the_users_own(world: Migra
     assert kafka["spec"] == world.original["spec"] | {"template": theirs}
     assert names.CLAIM not in kafka["metadata"]["annotations"]
     assert_told("own-configuration", "The brokers are handed over to KRaft settings of the user's own.", world.story)
+
+
+def trials(world: MigrationWorld) -> list[str]:
+    """What was done to the Job in which the new template is tried, in turn."""
+    name = names.trial("kafka", world.migration["metadata"]["uid"])
+    return [write.text.split(" ")[0] for write in world.api.writes if write.text.split(" ")[1:3] == ["jobs", name]]
+
+
+VOTERS = ",".join(f"{3000 + n}@kafka-controller-{n}.kafka-controller.{NAMESPACE}.svc:9093" for n in range(3))
+KRAFT = f"""process.roles=broker
+controller.quorum.voters={VOTERS}
+controller.listener.names=CONTROLLER
+listeners=PLAINTEXT://:9092,EXTERNAL://:31090
+advertised.listeners=PLAINTEXT://kafka:9092,EXTERNAL://203.0.113.7:31090
+log.dirs=/var/lib/kafka
+"""
+RIGHT, WRONG = (f"{KRAFT}listener.security.protocol.map={listed}CONTROLLER:PLAINTEXT\n"
+                for listed in ("PLAINTEXT:PLAINTEXT,EXTERNAL:PLAINTEXT,", "PLAINTEXT:PLAINTEXT,"))
+
+
+@pytest.fixture
+def advertises_two(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
+    """A chart whose brokers always advertise a second listener, EXTERNAL, up to the wait for a template."""
+    monkeypatch.setattr(migration_world, "SERVER_PROPERTIES", migration_world.SERVER_PROPERTIES.replace(
+        "listeners=PLAINTEXT://:9092\n", "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,EXTERNAL:PLAINTEXT\n"
+        + "".join(f"{line}\n" for line in KRAFT.splitlines() if "listeners" in line)))
+    world = MigrationWorld(monkeypatch)
+    world.want("Running", handOver="OwnConfiguration")
+    assert world.live(world.approved_and(lambda: waits_for(world, "TemplateNotBrought"), only=("Finalize",)))
+    world.story.clear()
+    return world
+
+
+def bring(world: MigrationWorld, file: str, checksum: str) -> None:
+    """A person upgrades the chart, of which the template has a checksum of the file."""
+    world.api.edit("configmaps", "kafka-config", lambda found: found.update(data={"server.properties": file}))
+    world.api.edit("statefulsets", "kafka", lambda found: found["spec"]["template"]["metadata"].update(
+        annotations={"checksum/configuration": checksum} if checksum else {}))
+
+
+def standing_with(world: MigrationWorld, reason: str) -> dict[str, str]:
+    """It stands with this reason once HandOver is approved; no broker is restarted, and ours is in the template still."""
+    assert world.live(world.approved_and(lambda: waits_for(world, reason)))
+    starts, template = dict(world.kafka.starts), world.api.objects["statefulsets", "kafka"]["spec"]["template"]
+    quiet_for(world, 60)
+    assert world.kafka.starts == starts
+    assert VOLUME in str(template), "a pod that is lost comes back by its edits"
+    told: dict[str, str] = next(item for item in world.status["waitingFor"] if item["reason"] == reason)
+    return told
+
+
+def is_handed_over(world: MigrationWorld) -> None:
+    assert world.run_to_the_end()
+    assert {node.marker for node in world.kafka.nodes.values() if node.is_broker} == {""}
+    assert [each for each in world.api.of("jobs") if "-trial-" in each["metadata"]["name"]] == []
+
+
+@pytest.mark.story
+def test_a_template_that_would_not_do_is_given_to_no_broker_and_goes_on_once_it_is_corrected(
+        advertises_two: MigrationWorld) -> None:
+    """The values that were on the page of cp-helm-charts: their map lacks the listener EXTERNAL."""
+    world = advertises_two
+    world.say("a person upgrades the chart, to a map that lacks EXTERNAL")
+    bring(world, WRONG, "wrong")
+    told = standing_with(world, "OwnConfigurationDiffers")
+    assert "is PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT, and must have EXTERNAL:PLAINTEXT." in told["message"]
+    assert trials(world) == ["POST"], "an unchanged template is not tried again"
+    world.say("a person corrects the map, and upgrades the chart again")
+    bring(world, RIGHT, "right")
+    is_handed_over(world)
+    assert trials(world) == ["POST", "DELETE", "POST", "DELETE"]
+    assert_told("own-configuration-differs", "The new template of the brokers lacks a listener in its map.", world.story)
+
+
+def test_an_entry_script_that_ends_before_kafka_has_its_last_words_told(advertises_two: MigrationWorld) -> None:
+    world = advertises_two
+    world.kubelet.refuses = lambda spec: (
+        "ERROR ==> KRaft mode requires an unique node.id" if "FIXED" not in str(spec) else "")
+    bring(world, RIGHT, "right")
+    told = standing_with(world, "TrialFailed")
+    assert told["message"] == (
+        "the new template of StatefulSet kafka does not come to the start of Kafka: container kafka ended with 1: Error:"
+        " ERROR ==> KRaft mode requires an unique node.id. No broker has it")
+    world.api.edit("statefulsets", "kafka", lambda found: found["spec"]["template"]["spec"]["containers"][0].setdefault(
+        "env", []).append({"name": "FIXED", "value": "yes"}))
+    is_handed_over(world)
+
+
+def test_a_file_that_was_corrected_without_its_template_is_tried_again_by_the_command_that_is_told(
+        advertises_two: MigrationWorld) -> None:
+    world = advertises_two
+    bring(world, WRONG, "the same")
+    told = standing_with(world, "OwnConfigurationDiffers")
+    job = names.trial("kafka", world.migration["metadata"]["uid"])
+    assert f"kubectl --namespace {NAMESPACE} delete job {job} has it tried again" in told["unblocks"]
+    bring(world, RIGHT, "the same")
+    world.api.remove("jobs", job)
+    is_handed_over(world)
+
+
+def test_a_difference_that_is_meant_is_accepted_by_the_command_that_is_told(advertises_two: MigrationWorld) -> None:
+    world = advertises_two
+    bring(world, RIGHT.replace("203.0.113.7", "203.0.113.8"), "moved")
+    told = standing_with(world, "OwnConfigurationDiffers")
+    assert "what is advertised for EXTERNAL is 203.0.113.8:31090, and must be 203.0.113.7:31090" in told["message"]
+    _, _, patch = told["unblocks"].partition(f"kubectl --namespace {NAMESPACE} patch kmig {NAME} --type merge --patch ")
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(json.loads(patch.split("'")[1])["spec"]))
+    is_handed_over(world)
+
+
+def test_the_old_template_again_takes_the_trial_away(advertises_two: MigrationWorld) -> None:
+    world = advertises_two
+    bring(world, WRONG, "wrong")
+    standing_with(world, "OwnConfigurationDiffers")
+    bring(world, migration_world.SERVER_PROPERTIES, "")
+    assert world.live(lambda: trials(world) == ["POST", "DELETE"])
+    bring(world, RIGHT, "right")
+    is_handed_over(world)
 
 
 def exported(world: MigrationWorld) -> list[Document]:

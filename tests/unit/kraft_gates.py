@@ -8,8 +8,9 @@ from switchover.api.kafka_migration import HandOver, NodeMode
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import gates, goals, preflight
 from switchover.cluster.door import edits
+from switchover.cluster.ending import trial_job
 from switchover.cluster.picture import Picture
-from switchover.engine.effects import WriteNodeFiles
+from switchover.engine.effects import Create, WriteNodeFiles
 from switchover.kubernetes import reports
 from switchover.outside.observed import Known
 from unit.each_gate import every_gate
@@ -24,6 +25,7 @@ from unit.pictures import (
     spoil_each,
     spoil_workload,
     stateful_set,
+    tried,
     value,
     with_fact,
 )
@@ -94,6 +96,14 @@ def to_own() -> Picture:
     return asks_for_own(users_new())
 
 
+def has_tried(picture: Picture, **changes: str) -> Picture:
+    """Its trial has ended; see `pictures.tried`."""
+    picture = with_fact(picture, "trials", {"kafka": Known(None, NOW)})
+    (made,) = trial_job.keep(picture, value(picture.facts.kubernetes))
+    assert isinstance(made, Create)
+    return with_fact(picture, "trials", {"kafka": Known(tried(made.manifest, **changes), NOW)})
+
+
 def asks_for_own(picture: Picture) -> Picture:
     return replace(picture, spec=picture.spec.model_copy(update={"hand_over": OWN}))
 
@@ -160,6 +170,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     "GitHasTheTemplate": lambda: spoil_workload(finalized(), applied_by=("kustomize-controller",)),
     "OriginalsKept": finalized,
     **dict.fromkeys(("UsersTemplateCanBe", "OnlyOursWouldRestart"), to_own),
+    "OwnTemplateTried": lambda: has_tried(to_own()),
     **dict.fromkeys(("NoPodWouldRestart", "Retained", "ZooKeeperUnused", "RecordHolds"), at_rest),
     **dict.fromkeys(("ZooKeeperStopped", "BackWithoutZooKeeper", "StartedBroker"), without_zookeeper),
     "WrittenBack": dual_write,

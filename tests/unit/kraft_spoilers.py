@@ -1,7 +1,9 @@
 """What can be wrong with a picture of a KafkaMigration: each of these changes one thing about it."""
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import replace
+from typing import Any
 
 from switchover.cluster.door import mount
 from switchover.cluster.facts import CaughtUp, Written
@@ -19,6 +21,7 @@ from switchover.outside.observed import Known, Unknown
 from switchover.zookeeper.groups import ZooKeeperGroup
 from switchover.zookeeper.nodes import ControllerNode
 from unit.judged_groups import Swept, judged
+from unit.kraft_gates import USERS_NEW
 from unit.pictures import (
     NOW,
     OFFSET,
@@ -349,6 +352,20 @@ def rehearsed(picture: Picture, **changes: object) -> Picture:
     """The rehearsal's Job, changed."""
     annotations = {MADE_OF: made_of(picture) or ""}
     return with_fact(picture, "rehearsal", Known(replace(REHEARSED, annotations=annotations, **changes), NOW))
+
+
+def trial(picture: Picture, **changes: object) -> Picture:
+    """The Job of the trial, changed."""
+    job = value(picture.facts.trials["kafka"])
+    return with_fact(picture, "trials", {"kafka": Known(replace(job, **changes), NOW)})
+
+
+def mounted_at(path: str) -> Mapping[str, Any]:
+    """The user's new template with the brokers' data mounted there."""
+    found = deepcopy(USERS_NEW)
+    for mounted in found["spec"]["containers"][0]["volumeMounts"]:
+        mounted["mountPath"] = path if mounted["name"] == "data" else mounted["mountPath"]
+    return found
 
 
 def backups(given: object) -> Callable[[Picture], Picture]:

@@ -26,6 +26,7 @@ from switchover.cluster import modes, names, template
 from switchover.cluster.door import edits, mount
 from switchover.cluster.door.brokers import Brokers, find
 from switchover.cluster.effects import DeleteZNode, RaiseEpoch, RaiseVersions
+from switchover.cluster.ending import trial_job
 from switchover.cluster.facts import Examination, Export, Facts, KubernetesState, Written
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
@@ -163,6 +164,19 @@ def found_of(live: Mapping[str, str]) -> Brokers:
 UPGRADED = "kafka:3.9"
 
 
+def tried(manifest: Mapping[str, Any], *, on_kraft: bool = True, **changes: str) -> JobRun:
+    """The Job of a trial that has ended: Kafka would be started with what the broker runs with now, but for `changes`, in
+    which an underscore is a dot and an empty value no key."""
+    metadata = manifest["metadata"]
+    job = JobRun(metadata["name"], JobState.SUCCEEDED, uid="uid-of-trial", created=NOW, annotations=metadata["annotations"])
+    now = trial_job.compared_with(job)
+    assert now is not None
+    kraft = {"process.roles": "broker", "node.id": str(now.node_id)} if on_kraft else {}
+    found = {**now.settings, **kraft, **{key.replace("_", "."): value for key, value in changes.items()}}
+    told = [f"{key}={value}" for key, value in found.items() if value]
+    return replace(job, message="\n".join((f"trial 1 {len(told)}", *told)))
+
+
 @dataclass
 class Node:
     """A Kafka process in its pod: the mode it runs in, and since when."""
@@ -209,6 +223,8 @@ class Cluster:
     """Partitions whose states are behind in ZooKeeper, and their epochs."""
     claims: tuple[str, ...] = ()
     rehearsal: JobRun | None = REHEARSED
+    trial: JobRun | None = None
+    """Of the user's new template; it reports what Kafka must be started with, or that it would be on ZooKeeper."""
     driver_stuck: bool = False
     """Whether no controller claims the cluster although every broker is registered, until one restarts."""
     connections: int | None = 0
@@ -256,6 +272,7 @@ class Cluster:
             examination=self._examination(),
             rehearsal=self._known(self.rehearsal),
             exported=self._known(EXPORT),
+            trials={"kafka": self._known(self.trial)},
             zookeeper_groups=self._known({}),
             group_migrations=self._known({}),
             groups={"orders": self._known(CONSUMES)},
@@ -304,7 +321,8 @@ class Cluster:
             name="kafka", uid="uid-of-kafka", replicas=3, template=self.manifest["spec"]["template"],
             update_strategy=self.manifest["spec"]["updateStrategy"], update_revision=self._revision(),
             claimed_by=self.claimed_by, budgets=("kafka",), pods=self._pods(self.brokers),
-            applied_by=self.applied_by, claim_templates=("data",), generation=self.manifest["metadata"]["generation"])
+            applied_by=self.applied_by, claim_templates=("data",), generation=self.manifest["metadata"]["generation"],
+            service=self.manifest["spec"]["serviceName"])
 
     def _pods(self, nodes: Mapping[str, Node]) -> dict[str, Pod]:
         return {name: Pod(name, node.uid, f"node-{name[-1]}", True, False, node.revision, node.started_at, False, "",
@@ -377,6 +395,9 @@ class Cluster:
         match effect:
             case Apply(manifest):
                 self._apply(manifest)
+            case Create({"kind": "Job", "metadata": {"annotations": {trial_job.TRIES: _}}} as manifest):
+                assert self.trial is None
+                self.trial = tried(manifest, on_kraft=self.kraft)
             case Create({"kind": "Job"}):
                 self.rehearsal = REHEARSED
             case WriteNodeFiles(secret, files, _):
@@ -433,6 +454,8 @@ class Cluster:
                 del self.files[name]
             case "ControllerRevision":
                 self.original = None
+            case "Job" if self.trial is not None and name == self.trial.name:
+                self.trial = None
             case "Job":
                 self.rehearsal = None
 

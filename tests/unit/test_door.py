@@ -4,6 +4,7 @@ Whether it reads a file as Java does is asked of Java in tests/adapters/test_doo
 """
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -20,6 +21,7 @@ from switchover.cluster import modes
 from switchover.cluster.door import edits
 from switchover.cluster.door.scripts import DOOR, KEEP
 from switchover.cluster.modes import ControllerListener, Voters
+from switchover.kubernetes import reports
 from switchover.outside.addresses import Address
 from unit.door_files import FILES, fuzzed
 from unit.pictures import found_of
@@ -320,6 +322,43 @@ echo "$2" >>{controller}/asked
     asked = (controller / "asked").read_text().split()
     assert (asked.count("late"), asked.count("never")) == (3, 29)
     assert (controller / "slept").read_text().split() == ["1"] * 30, "for all names together"
+
+
+# --- a trial ------------------------------------------------------------------------------------------------------------
+
+
+def tried(pod: Path, content: bytes | None, *arguments: str, keys: Iterable[str]) -> tuple[Started, str]:
+    """What became of the start script, and the report."""
+    found = start(pod, ["mode Trial", *(f"tell {key}" for key in keys)], content, *arguments)
+    termination = pod / TERMINATION
+    return found, termination.read_text(encoding="latin-1") if termination.exists() else ""
+
+
+@each_file
+def test_a_trial_reports_what_is_asked_for_as_kafka_would_read_it_and_starts_nothing(pod: Path, name: str) -> None:
+    keys = keys_of(FILES[name]) | OVERRIDES
+    asked = sorted(key for key in keys if re.fullmatch(r"[\w.]+", key, re.ASCII))
+    found, report = tried(pod, FILES[name], *as_arguments(OVERRIDES), keys=[*asked, "nobody.set.this"])
+    assert (found.code, found.arguments) == (0, ())
+    assert reports.started_with(report) == {key: keys[key] for key in asked}
+    assert not [*(pod / "run").iterdir()], "no file is left"
+
+
+def test_a_trial_tells_no_more_than_it_is_asked_for(pod: Path) -> None:
+    _, report = tried(pod, b"node.id=7\nssl.keystore.password=hunter2\nempty=\n", "--override",
+                      "sasl.jaas.config=hunter2", keys=["node.id", "empty"])
+    assert report == "trial 1 2\nnode.id=7\nempty=\n"
+    assert tried(pod, b"", keys=["node.id"])[1] == "trial 1 0\n"
+
+
+@pytest.mark.parametrize(("content", "why"), [
+    (None, "no file that can be read"), (FILES["malformed"], "malformed"),
+    (b"node.id=" + b"7" * 4096, "longer than a report")])
+def test_a_trial_that_cannot_tell_says_why(pod: Path, content: bytes | None, why: str) -> None:
+    found, report = tried(pod, content, keys=["node.id"])
+    assert (found.code, found.arguments) == (EXIT_CONFIG, ())
+    assert why in report
+    assert reports.started_with(report) is None
 
 
 # --- the brokers' login -------------------------------------------------------------------------------------------------

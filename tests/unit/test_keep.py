@@ -13,7 +13,9 @@ import yaml
 from javaproperties import loads
 
 from switchover.api.kafka_migration import BrokerSet, BrokerStart
-from switchover.cluster.door.scripts import DOOR, GUARD, KEEP
+from switchover.cluster.door.scripts import DOOR, GUARD, KEEP, TRIAL
+from switchover.cluster.ending.trial_job import EDITS
+from switchover.kubernetes import reports
 
 EXIT_CONFIG = 78
 APACHE = """\
@@ -274,6 +276,56 @@ def test_an_entry_script_may_do_to_it_what_it_does_to_its_own(image: Image, edit
                     **({"SWITCHOVER_HEAP_OPTS": "-Xmx512m"} if controller else {}))
     assert lines[0] == ("-Xmx512m" if controller else heap)
     assert lines[-3:] == ["a=1", "# set by Switchover for mode B", "b=2"]
+
+
+# --- a trial ------------------------------------------------------------------------------------------------------------
+
+
+def lay_out(image: Image, *directories: Path) -> "subprocess.CompletedProcess[str]":
+    """As the init container of a trial's pod does it."""
+    return subprocess.run(
+        ["bash", "-c", TRIAL, "switchover-trial", DOOR, EDITS, "version=0\nbroker.id=2\n", *directories],
+        env=image.environment(), capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("entry", [
+    "exec bin/kafka-server-start.sh server.properties --override node.id=2",
+    "bin/kafka-server-start.sh -daemon server.properties --override=node.id=2",
+    "sed -n s/^broker.id=/node.id=/p data/meta.properties >>server.properties\n"
+    "exec sh bin/kafka-server-start.sh server.properties",
+], ids=["exec", "as a daemon", "by the id that the disk tells"])
+def test_what_an_entry_script_hands_to_kafka_is_reported_in_its_place(image: Image, entry: str) -> None:
+    image.write(image.root / "server.properties", "process.roles=broker\nsasl.jaas.config=hunter2\n")
+    assert image.keep().returncode == 0
+    assert lay_out(image, image.root / "data").returncode == 0
+    image.mount()
+    image.write(image.root / "entrypoint", f"#!/bin/bash\nset -e\n{entry}\n")
+    laid_out = {"SWITCHOVER_DOOR": str(image.run / "door.sh"), "SWITCHOVER_EDITS": str(image.run / "edits")}
+    done = subprocess.run([image.root / "entrypoint"], cwd=image.root, env=image.environment(**laid_out),
+                          capture_output=True, text=True, timeout=60, check=True)
+    assert "Kafka is not started" in done.stderr
+    assert reports.started_with(image.last_words) == {"process.roles": "broker", "node.id": "2"}
+
+
+def test_a_log_directory_is_a_brokers_and_has_no_room_for_a_metadata_log(image: Image) -> None:
+    found = [image.root / "data" / "a", image.root / "data" / "b"]
+    assert lay_out(image, *found).returncode == 0
+    for each in found:
+        assert loads((each / "meta.properties").read_text()) == {"version": "0", "broker.id": "2"}
+        assert (each / "__cluster_metadata-0").is_file()
+
+
+def test_a_log_directory_that_cannot_be_written_is_told(image: Image) -> None:
+    (image.root / "data").write_text("")
+    assert_refused(image, lay_out(image, image.root / "data"), "data/meta.properties cannot be written")
+
+
+def test_where_nothing_can_be_rolled_back_that_is_not_advised(image: Image) -> None:
+    image.start.unlink()
+    done = subprocess.run(["bash", "-c", KEEP, "keep", image.start, image.start], capture_output=True, text=True, timeout=60,
+                          env=image.environment(SWITCHOVER_ADVICE=""), check=False)
+    assert done.returncode == EXIT_CONFIG
+    assert image.last_words.endswith("where images have theirs.\n"), "no advice"
 
 
 # --- no broker in a controller's pod ------------------------------------------------------------------------------------

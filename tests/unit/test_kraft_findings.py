@@ -19,7 +19,20 @@ from switchover.outside.observed import Known, Unknown
 from switchover.zookeeper.nodes import ControllerNode, MigrationNode
 from unit.each_gate import Finding
 from unit.judged_groups import Swept
-from unit.kraft_gates import GATES, MOMENTS, USERS_NEW, asks_for_own, finalized, given_back, reaching, taken, to_c, users_new
+from unit.kraft_gates import (
+    GATES,
+    MOMENTS,
+    USERS_NEW,
+    asks_for_own,
+    finalized,
+    given_back,
+    has_tried,
+    reaching,
+    taken,
+    to_c,
+    to_own,
+    users_new,
+)
 from unit.kraft_spoilers import (
     BY_A_BROKER,
     FORMATTED,
@@ -39,6 +52,7 @@ from unit.kraft_spoilers import (
     in_trouble,
     log,
     migration_node,
+    mounted_at,
     not_listed,
     observer,
     old_groups,
@@ -58,6 +72,7 @@ from unit.kraft_spoilers import (
     silent,
     standing,
     sweep,
+    trial,
     unregistered,
     untold,
     versions,
@@ -91,6 +106,7 @@ from unit.pictures import (
     workload_of,
 )
 
+TRIAL = "Job kafka-trial-5f0c7a9e"
 W, F, U = Outcome.WAIT, Outcome.FAIL, Outcome.UNKNOWN
 FOUND = report.Finding(
     report.Stage.COPY, "CopyWouldFail", Severity.BLOCKER, "nothing would be copied", "/config/users/evil", "delete it")
@@ -460,6 +476,27 @@ FINDINGS = [
         p, template={"metadata": {}, "spec": {"containers": [{"name": "one"}, {"name": "two"}]}}), F, "ContainerMissing",
         "kafka"),
     Finding("OnlyOursWouldRestart", "no StatefulSet", without_workload, F, "StatefulSetMissing", "kafka"),
+    Finding("OwnTemplateTried", "no Job yet", lambda p: with_fact(p, "trials", {"kafka": Known(None, NOW)}), W,
+            "TrialRunning", "StatefulSet kafka"),
+    Finding("OwnTemplateTried", "no Job yet, and a broker that does not say what it runs with", lambda p: with_fact(
+        with_fact(p, "trials", {"kafka": Known(None, NOW)}), "broker_settings", {}), U, "NotObserved", "StatefulSet kafka"),
+    Finding("OwnTemplateTried", "a trial of another template", lambda p: trial(p, annotations={}), W, "TrialRunning"),
+    Finding("OwnTemplateTried", "a pod that waits for its image", lambda p: trial(
+        p, state=JobState.RUNNING, message="", words="pod a: ErrImagePull"), W, "TrialRunning", TRIAL),
+    Finding("OwnTemplateTried", "an entry script that ends before", lambda p: trial(
+        p, state=JobState.FAILED, message="no such variable", words="container kafka ended with 1"), F, "TrialFailed", TRIAL,
+            f"delete {TRIAL.lower()} has it tried again"),
+    Finding("OwnTemplateTried", "a pod that ended without a word", lambda p: trial(p, message=""), F, "TrialFailed", TRIAL),
+    Finding("OwnTemplateTried", "a report of which the end was cut off", lambda p: trial(
+        p, message=value(p.facts.trials["kafka"]).message.rpartition("\n")[0]), F, "TrialFailed", TRIAL),
+    Finding("OwnTemplateTried", "roles that make a controller of it", lambda _: has_tried(
+        to_own(), process_roles="broker,controller"), F, "OwnConfigurationDiffers", TRIAL,
+            '\'{"spec":{"acceptedRisks":["UntriedTemplate"]}}\''),
+    Finding("OwnTemplateTried", "a volume that is mounted elsewhere", lambda p: has_tried(spoil_workload(
+        p, template=mounted_at("/var/lib"))), F, "OwnConfigurationDiffers", TRIAL),
+    Finding("OwnTemplateTried", "a template without Kafka", lambda p: spoil_workload(
+        p, template={"metadata": {}, "spec": {"containers": [{"name": "one"}, {"name": "two"}]}}), F, "ContainerMissing",
+        "kafka"),
     # zookeeper groups
     Finding("NoZooKeeperGroups", "a group of old consumers", old_groups(pay=OLD), W, "GroupOnZooKeeper", "pay"),
     Finding("NoZooKeeperGroups", "a group whose partitions Kafka assigns", old_groups(pay=TOGGLED), W, "GroupOnZooKeeper",

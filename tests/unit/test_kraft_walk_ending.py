@@ -8,6 +8,8 @@ import pytest
 
 from switchover.api.kafka_migration import HandOver
 from switchover.api.kafka_migration import NodeMode as Mode
+from switchover.api.meta import AcceptedRisk
+from switchover.cluster import names
 from switchover.cluster.plan import PLAN
 from switchover.engine.plan import decide
 from switchover.outside.observed import Unknown
@@ -103,8 +105,28 @@ def test_a_template_of_the_users_own_is_not_rolled_to_unless_asked_for(merged):
     assert '{"spec":{"handOver":"OwnConfiguration"}}' in verdict.unblocks
 
 
-def test_a_canary_that_does_not_come_back_on_kraft_is_the_last_to_go():
+def test_a_template_whose_trial_finds_that_it_would_not_do_is_given_to_no_broker_until_it_is_corrected():
     walk = at_hand_over(**OWN)
+    before, written = list(walk.cluster.replaced), dict(walk.cluster.files)
+    brought(walk, merged=True)
+    walk.cluster.kraft = False
+    for _ in range(30):
+        decision = walk.step()
+    assert (walk.cluster.replaced, walk.cluster.files) == (before, written)
+    assert decision.stalled is not None
+    assert decision.stalled.verdict.reason == "OwnConfigurationDiffers"
+    assert "switchover" in str(walk.cluster.manifest["spec"]), "a pod that is lost meanwhile comes back by its edits"
+    brought(walk, merged=True)
+    walk.cluster.manifest["spec"]["template"]["metadata"]["annotations"] = {"checksum/configuration": "of a better one"}
+    walk.until()
+    assert {walk.position.nodes[name].assigned for name in BROKERS} == {Mode.OWN_KRAFT}
+    assert [str(effect) for effect in walk.cluster.done if "-trial-" in str(effect)] == [
+        f"{act} Job {names.trial('kafka', UID)}" for act in ("create", "delete", "create", "delete")]
+
+
+def test_a_canary_that_does_not_come_back_on_kraft_is_the_last_to_go():
+    """Whoever leaves the trial out has it in the canary."""
+    walk = at_hand_over(**OWN, accepted_risks=(AcceptedRisk.UNTRIED_TEMPLATE,))
     before = list(walk.cluster.replaced)
     brought(walk, merged=True)
     walk.cluster.kraft = False

@@ -46,7 +46,7 @@ BEGUN: Mapping[tuple[str, Direction], Iterable[Need]] = {
     ("Soak", FORWARD): {Need.PARITY, Need.STATELESS, Need.CAUGHT_UP, Need.FORWARDING},
     ("Soak", BACKWARD): {Need.PARITY},
     ("Finalize", FORWARD): {Need.MEMBERS},
-    ("HandOver", FORWARD): {Need.MEMBERS},
+    ("HandOver", FORWARD): {Need.MEMBERS, Need.TRIALS},
     ("ReleaseZooKeeper", FORWARD): {Need.CLIENTS_OF_ZOOKEEPER, Need.ZOOKEEPER_SETS},
 }
 """What costs a cluster something, where it is read once a step has begun; nowhere else."""

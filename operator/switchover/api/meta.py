@@ -180,13 +180,15 @@ class MigrationGates(Model):
 
 class AcceptedRisk(StrEnum):
     """What is refused unless the spec accepts it: that passwords of PLAIN and of ZooKeeper's digest travel unencrypted,
-    that the controllers' listener is less secured than the one that the brokers use among themselves, and that an
-    authorizer which is not Kafka's own judges on KRaft.
+    that the controllers' listener is less secured than the one that the brokers use among themselves, that an
+    authorizer which is not Kafka's own judges on KRaft, and that brokers go over to a template of the user's own whose trial
+    has failed or was not made.
     """
 
     PASSWORDS_IN_CLEAR = "PasswordsInClear"
     WEAKER_CONTROLLERS = "WeakerControllers"
     FOREIGN_AUTHORIZER = "ForeignAuthorizer"
+    UNTRIED_TEMPLATE = "UntriedTemplate"
 
 
 @dataclass(frozen=True, slots=True)

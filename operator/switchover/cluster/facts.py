@@ -123,4 +123,5 @@ class Facts:
     group_migrations: Observed[Mapping[str, tuple[GroupMigration, ...]]] = NOT_ASKED  # by group
     rehearsal: Observed[JobRun | None] = NOT_ASKED         # its Job
     exported: Observed[Export] = NOT_ASKED                 # the tree that it is to have
+    trials: Mapping[str, Observed[JobRun | None]] = field(default_factory=dict)       # StatefulSet -> its Job
     examination: Examination = field(default_factory=Examination)

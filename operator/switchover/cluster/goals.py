@@ -3,13 +3,16 @@
 from collections.abc import Callable, Iterable
 
 from switchover.api.kafka_migration import NodeMode
+from switchover.api.status import Verdict as Outcome
 from switchover.cluster import modes, names, partition_states, preflight, quotas, template
 from switchover.cluster.controllers import manifests
 from switchover.cluster.door import edits, mount
 from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.door.layout import ContainerMissing
 from switchover.cluster.door.scripts import DOOR
+from switchover.cluster.ending import trial_job
 from switchover.cluster.facts import KubernetesState
+from switchover.cluster.gates.own_template import check_own_template_tried
 from switchover.cluster.modes import Voters
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import Apply, Delete, Effect, WriteNodeFiles, patch_stateful_set
@@ -128,12 +131,13 @@ def restore_strategies(picture: Picture) -> tuple[Effect, ...]:
 def hand_over(picture: Picture) -> tuple[Effect, ...]:
     """Give the update strategies back where no pod would restart by that, and when they are, the StatefulSets themselves.
 
-    Of brokers that run by a configuration of the user's own nothing of ours stays; it goes out of the template first.
+    Of brokers that run by a configuration of the user's own nothing of ours stays; it goes out of the template first, once
+    that was tried: a pod that is lost before comes back by its edits.
     """
     state = state_of(picture)
     if state is None:
         return ()
-    if first := _take_ours_out(picture, state):
+    if first := trial_job.keep(picture, state) or _take_ours_out(picture, state):
         return first
     if _unsettled(picture, state):
         return ()
@@ -153,7 +157,7 @@ def hand_over(picture: Picture) -> tuple[Effect, ...]:
 
 def _take_ours_out(picture: Picture, state: KubernetesState) -> tuple[Effect, ...]:
     """Leave the user's own templates, where the user has brought them."""
-    if not picture.own_configuration:
+    if not picture.own_configuration or check_own_template_tried(picture).outcome is not Outcome.PASS:
         return ()
     effects: list[Effect] = []
     for name, workload in preflight.broker_workloads(state).items():
@@ -163,7 +167,7 @@ def _take_ours_out(picture: Picture, state: KubernetesState) -> tuple[Effect, ..
         try:
             operations = template.take_ours_out(workload, brokers)
         except ContainerMissing:
-            continue                                   # the gate OnlyOursWouldRestart tells it
+            continue                                   # the gate OwnTemplateTried tells it
         effects.append(patch_stateful_set(name, operations, "nothing of ours in it, pods replaced by eviction only"))
     return tuple(effects)
 

@@ -26,6 +26,12 @@ def original(workload: str, attempt: int) -> str:
     return f"{workload}-before-switchover-{attempt}"
 
 
+def trial(workload: str, migration_uid: str) -> str:
+    """The Job in which a StatefulSet's new template is tried; no user's Job has that name by chance. At most 63 characters,
+    which a label of its pods may have."""
+    return f"{workload[:48].rstrip('.-')}-trial-{migration_uid[:8]}"
+
+
 def lease(cluster_id: str) -> str:
     """The Lease that only one migration of a Kafka cluster can hold."""
     return f"switchover-{hashlib.sha256(cluster_id.encode()).hexdigest()[:12]}"

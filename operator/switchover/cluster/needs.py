@@ -25,6 +25,8 @@ class Need(StrEnum):
     """With the migrations that are to move them."""
     REHEARSAL = "rehearsal"
     """Its Job, and the tree that it is to have."""
+    TRIALS = "trials"
+    """The Jobs in which new templates are tried, and the brokers' settings, with which they are compared."""
     BROKER_SETTINGS = "broker_settings"
     BROKER_MODES = "settings that tell modes"
     """The same, where some brokers were upgraded or raised: nothing else tells their mode."""
@@ -40,8 +42,15 @@ class Need(StrEnum):
     ZOOKEEPER_SETS = "zookeeper_sets"
 
 
-def settings_are_read(needs: Set[str], kubernetes: Observed[KubernetesState]) -> bool:
+def trials_are_read(picture: Picture, needs: Set[str]) -> bool:
+    """Whether there may be any: not while a person has not approved it, which may take days."""
+    return Need.TRIALS in needs and picture.position.opened is not None
+
+
+def settings_are_read(picture: Picture, needs: Set[str], kubernetes: Observed[KubernetesState]) -> bool:
     """Whether every broker is asked for its settings."""
+    if trials_are_read(picture, needs):
+        return True
     if Need.BROKER_MODES not in needs or not isinstance(kubernetes, Known):
         return Need.BROKER_SETTINGS in needs
     kept = (brokers.kept(original) for original in kubernetes.value.originals.values() if original is not None)

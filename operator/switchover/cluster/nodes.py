@@ -203,7 +203,7 @@ def brokers_to_own_kraft(picture: Picture) -> Observed[list[str]]:
         return state
     if not picture.own_configuration:
         return Known([], left.at)
-    theirs = {name for name, workload in state.value.brokers.items() if workload is not None and template.is_users_new(
+    theirs = {name for name, workload in state.value.brokers.items() if workload is not None and template.is_brought(
         workload, picture.broker_sets[name], state.value.originals.get(name))}
     return Known([name for name in left.value if name.rpartition("-")[0] in theirs], left.at)
 

@@ -14,6 +14,7 @@ from switchover.cluster.gates import (
     dual_write,
     ending,
     lag,
+    own_template,
     quorum,
     reach,
     registration,
@@ -144,7 +145,8 @@ CONTROLLERS_TO_KRAFT = controllers(
 
 TO_OWN_KRAFT = brokers(
     NodeMode.OWN_KRAFT, nodes.brokers_to_own_kraft,
-    (WITHIN_WINDOW, workloads.USERS_TEMPLATE_CAN_BE, *BEFORE_A_RESTART, lag.GROUPS_HEALTHY),
+    (WITHIN_WINDOW, workloads.USERS_TEMPLATE_CAN_BE, own_template.OWN_TEMPLATE_TRIED, *BEFORE_A_RESTART,
+     lag.GROUPS_HEALTHY),
     (*AFTER_A_BROKER, registration.NOBODY_FENCED, lag.GROUPS_HEALTHY), assign=rollback.no_files)
 
 STARTED_ANEW = controllers(
@@ -297,6 +299,7 @@ PLAN: Plan[Picture] = Plan((
          forward=Leg(
              enter=(workloads.ORIGINALS_KEPT, workloads.ONLY_OURS_WOULD_RESTART), ahead=goals.hold_outdated,
              keep=goals.hold_outdated, goal=goals.hand_over, rollouts=(TO_OWN_KRAFT, STARTED_ANEW),
+             needs=(Need.TRIALS,),
              done=(workloads.NO_POD_WOULD_RESTART,))),
     Step(Name.RELEASE_ZOOKEEPER, back=None, rests_on=RECORD, estimate=estimate.release, expected=step.HANDED_OVER,
          forward=Leg(

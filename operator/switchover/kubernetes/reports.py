@@ -1,13 +1,16 @@
-"""What init containers of ours report as termination messages: `cluster/door` has them written, here they are read."""
+"""What containers of ours report as termination messages: `cluster/door` has them written, here they are read."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import javaproperties
+
 DISKS, REACH = "switchover-disks", "switchover-reach"
-"""The containers' names."""
+"""The names of init containers."""
 _DISKS = re.compile(r"disks 1 (\d+) (\d+) (\d+) (\d+)")
 _REACH, _MISSED = re.compile(r"reach [12] (\d+)"), re.compile(r"([\w.:\[\]%-]{1,300})( silent)?", re.ASCII)
+_TRIAL = re.compile(r"trial 1 (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +51,15 @@ def unreached(message: str) -> Mapping[str, bool] | None:
     told, missed = _REACH.fullmatch(first), [_MISSED.fullmatch(line) for line in sorted(lines)]
     found = {each[1]: each[2] is not None for each in missed if each is not None}
     return found if told is not None and len(found) == len(lines) <= int(told[1]) else None
+
+
+def started_with(message: str) -> Mapping[str, str] | None:
+    """What Kafka would be started with, of the keys that were asked for; None for a message that is no report, or not
+    whole."""
+    first, _, rest = message.partition("\n")
+    told = _TRIAL.fullmatch(first)
+    try:
+        found: Mapping[str, str] = javaproperties.loads(rest)
+    except ValueError:
+        return None
+    return found if told is not None and len(found) == int(told[1]) else None

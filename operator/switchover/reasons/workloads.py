@@ -95,6 +95,20 @@ ORIGINAL_MISSING = Reason(
             "moved.",
     prose=True)
 
+OWN_CONFIGURATION_DIFFERS = Reason(
+    SUBJECT, "OwnConfigurationDiffers", Urgency.STANDS,
+    meaning="HandOver has tried the new template of the brokers' StatefulSet in a pod of its own, in which Kafka is "
+            "not started. What would reach Kafka is not what the brokers must run with: each key is named, with what "
+            "it is and what it must be. A broker with it would not start, would not be found by its clients, or would "
+            "begin with an empty disk. No broker was restarted, and all run on by their edits.",
+    look="`kubectl logs job/JOB`. `switchover export NAME` prints what the settings must say, after \"Or nothing of "
+         "Switchover's\"; [charts](../charts/README.md) has it in the words of public charts.",
+    do="Correct the values or the manifest and apply it: HandOver tries it and goes on by itself. Where the "
+       "configuration is a file of its own and the template does not change with it, delete the Job by the command "
+       "in `unblocks`, and it is tried again; also where a listener advertises the address of its node and the pod ran on "
+       "another one. A difference that is meant (another name for clients, say) is accepted "
+       "by `UntriedTemplate` in `spec.acceptedRisks`: the canary is the first to try it then.")
+
 OWN_TEMPLATE = Reason(
     SUBJECT, "OwnTemplate", Urgency.STANDS,
     meaning="Finalize is done, and somebody has applied a template of the brokers' StatefulSet that is not the "
@@ -187,6 +201,27 @@ TEMPLATE_NOT_HELD = Reason(
     look="`kubectl get statefulset NAME --output jsonpath='{.spec.updateStrategy}' --show-managed-fields`.",
     do="Switchover sets OnDelete again within seconds. If it does not stay so, suspend the tool that changes it, "
        "or have its manifest say `updateStrategy: {type: OnDelete}` until HandOver is done.")
+
+TRIAL_FAILED = Reason(
+    SUBJECT, "TrialFailed", Urgency.STANDS,
+    meaning="HandOver has tried the new template of the brokers' StatefulSet in a pod of its own, and it did not come "
+            "to the start of Kafka: an init container or the entry script ended before, the pod could not start, or "
+            "it took longer than half an hour. The message ends with what the container said last. No broker was "
+            "restarted, and all run on by their edits.",
+    look="`kubectl logs job/JOB --all-containers`. A FileAlreadyExistsException of `__cluster_metadata-0` means that "
+         "the container starts Kafka by another script than the one that its template tells, or that "
+         "`spec.brokers[].start` names.",
+    do="Correct the values or the manifest and apply it: HandOver tries it and goes on by itself. The pod has empty "
+       "directories in place of a broker's volumes, and in its log directories nothing but `meta.properties`. Where a "
+       "script needs more than that, or no such pod can run (an image without bash, say), "
+       "`UntriedTemplate` in `spec.acceptedRisks` goes on without: the canary is the first to try it then.")
+
+TRIAL_RUNNING = Reason(
+    SUBJECT, "TrialRunning", Urgency.NONE,
+    meaning="The new template of the brokers' StatefulSet is tried before a broker has it: a Job runs its init containers "
+            "and entry script as the first broker's, and reports what Kafka would be started with.",
+    look="`kubectl get pods --selector batch.kubernetes.io/job-name=JOB`, `kubectl logs job/JOB --all-containers`.",
+    do="Nothing. It takes as long as a pod takes to start, the pull of its image included.")
 
 WORKLOAD_MISSING = Reason(
     SUBJECT, "WorkloadMissing", Urgency.STANDS,

@@ -159,13 +159,13 @@ def _pod(spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
     for key in PLACED:
         pod.pop(key, None)
     omitted = {*template.omit, mount.KEEPER}
-    sidecars = [_without_host_ports(each) for each in pod["containers"] if each["name"] not in {brokers.container, *omitted}]
+    sidecars = [without_host_ports(each) for each in pod["containers"] if each["name"] not in {brokers.container, *omitted}]
     pod["containers"] = [_controller(spec, container, layout, brokers), *sidecars]
     alike = {**pod["containers"][0], "volumeMounts": container.get("volumeMounts") or ()}
     brokers_place = re.sub(rf"{re.escape(set_.name)}-\d+(?![\w.])", f"$({mount.POD_NAME})", brokers.log_dir)
     pod["initContainers"] = [
         mount.init_container(layout.script, alike),
-        *(_without_host_ports(each) for each in pod.get("initContainers") or () if each["name"] not in omitted),
+        *(without_host_ports(each) for each in pod.get("initContainers") or () if each["name"] not in omitted),
         *([reach.init_container(told, alike)] if told else []),
         *([mount.guard(brokers_place, alike)] if below is not None else [])]
     pod["volumes"] = mount.volumes(names.node_files(spec.controllers.name), [
@@ -244,7 +244,7 @@ def _controller(spec: KafkaMigrationSpec, broker: Mapping[str, Any], layout: Lay
     }
 
 
-def _without_host_ports(container: dict[str, Any]) -> dict[str, Any]:
+def without_host_ports(container: dict[str, Any]) -> dict[str, Any]:
     ports = [{key: value for key, value in port.items() if key != "hostPort"} for port in container.get("ports") or ()]
     return container | ({"ports": ports} if ports else {})
 

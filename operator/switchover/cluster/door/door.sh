@@ -7,7 +7,9 @@
 #
 # $SWITCHOVER_EDITS, a file, has what this pod's mode changes, one directive a line:
 #
-#   mode A|U|R|B|C|P|F|Stopped   A changes nothing; Stopped waits instead of starting Kafka
+#   mode A|U|R|B|C|P|F|Stopped|Trial
+#                                A changes nothing; Stopped waits instead of starting Kafka; Trial reports instead what Kafka
+#                                would be started with, as the termination message, and ends
 #   marker WORD                  Kafka is given a key switchover.WORD: by it the process itself tells what started it
 #   format CLUSTER RELEASE DIR   a controller's log directory is formatted first, unless it is
 #   names HOST...                wait until these resolve, 30 s at most
@@ -16,6 +18,7 @@
 #   join KEY ITEM [DEFAULT]      a list of NAME:REST gets ITEM, in place of one of that name; DEFAULT where KEY is absent
 #   swap KEY OLD NEW             where the value is OLD
 #   copy KEY FROM [DEFAULT]      where KEY is absent, the value of FROM, or DEFAULT; neither: it stays absent
+#   tell KEY                     it is reported, where it is set; nothing else is
 #
 # A controller in mode P logs in, before it first runs, to a broker of those that $SWITCHOVER_RUN/reached names (reach.sh), as
 # brokers do to one another: Kafka's controllers do that only when they have claimed the cluster. It is not started before a
@@ -53,20 +56,21 @@ start() { # the image's own script with these arguments, under its own name
 
 [[ -r $edits ]] || refuse "$edits is missing: this pod has no mode"
 mapfile -t directives <"$edits"
-mode='' marker='' format='' names=''
+mode='' marker='' format='' names='' tells=()
 for line in "${directives[@]+"${directives[@]}"}"; do
   case $line in
     'mode '*) mode=${line#* } ;;
     'marker '*) marker=${line#* } ;;
     'format '*) format=${line#* } ;;
     'names '*) names=${line#* } ;;
+    'tell '?*) tells+=("${line#* }") ;;
     'drop '?* | 'set '?*=* | 'join '?*' '?*:* | 'swap '?*' '?*' '?* | 'copy '?*' '?*) ;;
     *) refuse "$edits has a line that nobody understands: $line" ;;
   esac
 done
 rm -f "$run/stopped"
 case $mode in
-  A | U | R | B | C | P | F) ;;
+  A | U | R | B | C | P | F | Trial) ;;
   Stopped)
     trap 'exit 0' TERM INT
     : >"$run/stopped"
@@ -237,10 +241,8 @@ apply() { # a directive
   esac
 }
 
-effective() { # the file that Kafka gets
-  local override directive key i LC_ALL=C
-  declare -A values states
-  keys=() lines=()
+gather() { # the file and its overrides, into $values and $states
+  local override key
   scan
   for override in ${overrides[@]+"${overrides[@]}"}; do # in which encoding one came that is not ASCII only the JVM knows
     key=${override%%=*}
@@ -248,6 +250,13 @@ effective() { # the file that Kafka gets
     [[ $override != *[$'\x80'-$'\xff']* ]] || refuse "--override $key has a value that is not ASCII: put it into the file"
     put "$key" "${override#*=}"
   done
+}
+
+effective() { # the file that Kafka gets
+  local directive key i LC_ALL=C
+  declare -A values states
+  keys=() lines=()
+  gather
   for directive in "${directives[@]}"; do apply "$directive"; done
   [[ -z $reached ]] || (umask 077; login >"$run/login.properties") || exit
   for ((i = 0; i < ${#keys[@]}; i++)); do
@@ -261,6 +270,20 @@ effective() { # the file that Kafka gets
     escape_value "${values["$key"]}"
     printf '%s\n' "$escaped"
   done
+}
+
+reported() { # of the file that Kafka would get, what is asked for
+  local key told=() LC_ALL=C
+  declare -A values states
+  keys=() lines=()
+  gather
+  for key in ${tells[@]+"${tells[@]}"}; do
+    has "$key" || continue
+    escape_value "${values[".$key"]}"
+    told+=("$key=$escaped")
+  done
+  printf 'trial 1 %d\n' "${#told[@]}"
+  printf '%s\n' ${told[@]+"${told[@]}"}
 }
 
 # --- the brokers' login -------------------------------------------------------------------------------------------------
@@ -339,6 +362,15 @@ log_in() { # at the brokers $1; one that restarts just now is waited for
   refuse "it is not known whether the brokers ($1) let this controller in: ${tool##*/} ended with $status:\
  ${before##*$'\n'}${words%%$'\n'*}"
 }
+
+if [[ $mode == Trial ]]; then
+  report=$(reported) || exit
+  ((${#report} < 4096)) || refuse "what Kafka would be started with is longer than a report may be: ${#report} characters"
+  { printf '%s\n' "$report" >"${SWITCHOVER_TERMINATION_LOG:-/dev/termination-log}"; } 2>/dev/null ||
+    refuse 'the report cannot be written'
+  say 'a trial: it is reported what Kafka would be started with, and Kafka is not started'
+  exit 0
+fi
 
 changed=$run/server.properties
 { (umask 077; : >"$changed"); } 2>/dev/null || refuse "$changed cannot be written"

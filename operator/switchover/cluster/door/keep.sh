@@ -5,30 +5,31 @@
 #
 # START is the script; PLACE is over what the copy will lie: the script itself, or its directory, which is copied as a whole.
 # Then an entry script can do to it what it does to its own: `sed -i`, chmod, cp. KNOWN are other places where images have
-# theirs.
+# theirs. $SWITCHOVER_ADVICE is said in place of what a rollback would allow, where there is none any more.
 set -u
 start=$1 place=$2
 shift 2
 run=${SWITCHOVER_RUN:-/run/switchover}
 copy=$run/start
 
-refuse() { # Kafka is not started; the kubelet hands the words to whoever asks for the pod
-  printf 'switchover: %s\n' "$*" >&2
-  { printf 'switchover: %s\n' "$*" >"${SWITCHOVER_TERMINATION_LOG:-/dev/termination-log}"; } 2>/dev/null
+refuse() { # WORDS [ADVICE]: Kafka is not started; the kubelet hands the words to whoever asks for the pod
+  local advice=${SWITCHOVER_ADVICE-${2-}}
+  printf 'switchover: %s\n' "$1${advice:+ $advice}" >&2
+  { printf 'switchover: %s\n' "$1${advice:+ $advice}" >"${SWITCHOVER_TERMINATION_LOG:-/dev/termination-log}"; } 2>/dev/null
   exit 78
 }
 
 if [[ ! -f $start ]]; then
   starts "$@"
-  ((${#starts[@]})) || refuse "the image has no $start, and no start script of Kafka's in its PATH, in \$KAFKA_HOME or where" \
-    "images have theirs. Roll back, name it in spec.brokers: start: {script: /PATH/kafka-server-start.sh}, and try again"
+  ((${#starts[@]})) || refuse "the image has no $start, and no start script of Kafka's in its PATH, in \$KAFKA_HOME or where \
+images have theirs." 'Roll back, name it in spec.brokers: start: {script: /PATH/kafka-server-start.sh}, and try again'
   refuse "the image has no $start; its start script is ${starts[0]}${starts[1]+, or ${starts[*]:1}}." \
     "Roll back, set in spec.brokers: start: {script: ${starts[0]}}, and try again"
 fi
 text=$(<"$start") || refuse "$start cannot be read"
 [[ $text == *kafka-run-class* || $text == *kafka.Kafka* ]] ||
   refuse "$start does not start Kafka: it names neither kafka-run-class nor kafka.Kafka." \
-    "Roll back, set spec.brokers[].start, and try again"
+    'Roll back, set spec.brokers[].start, and try again'
 first='#!/bin/bash'
 if [[ $text == '#!'* ]]; then
   first=${text%%$'\n'*}

@@ -14,3 +14,5 @@ GUARD = _HERE.joinpath("guard.sh").read_text()
 """What another runs in a controller's pod: no broker can start there."""
 REACH = _HERE.joinpath("reach.sh").read_text()
 """What another runs there: whether brokers answer a controller's pod."""
+TRIAL = _HERE.joinpath("trial.sh").read_text()
+"""What one runs in the pod in which a template of the user's is tried: the door, and log directories without a log."""

@@ -26,6 +26,7 @@ from switchover.cluster.plan import PLAN
 from switchover.engine.effects import Elsewhere
 from switchover.kafka.node import NOT_LISTENING, BrokerView, NodeAnswer
 from switchover.kafka.ports import GroupMemberships, KafkaNodes
+from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.ports import Survey, Workloads
 from switchover.kubernetes.survey import GroupMigration
 from switchover.lag.window import GroupOffsets
@@ -164,8 +165,8 @@ class Observer:
             stateless = then.create_task(self._stateless(picture, written if Need.STATELESS in named else NOT_ASKED))
             connections = then.create_task(self._connections(Need.CLIENTS_OF_ZOOKEEPER in named))
             zookeeper_sets = then.create_task(self._zookeeper_sets(picture, Need.ZOOKEEPER_SETS in named))
-            settings = then.create_task(self._each(
-                brokers if needs.settings_are_read(named, kubernetes.result()) else {}, self._brokers_client.settings))
+            told = brokers if needs.settings_are_read(picture, named, kubernetes.result()) else {}
+            settings = then.create_task(self._each(told, self._brokers_client.settings))
             groups = then.create_task(self._groups.seen(spec.gates.groups, clients.value.offsets))
             members = then.create_task(members_of(
                 spec.gates.groups if Need.MEMBERS in named else (), clients.value.memberships, self._answers))
@@ -176,6 +177,7 @@ class Observer:
             markers = then.create_task(self._markers(picture, brokers))
             rehearsal = then.create_task(
                 self._rehearsals.seen(named, picture, clients.value.tree, clients.value.encoder_secret))
+            trials = then.create_task(self._trials(picture, needs.trials_are_read(picture, named)))
         seen = views.result()
         identified = await identities(
             self._brokers_client, self._clock, kubernetes.result(), zookeeper.result(), self._addresses, settings.result(),
@@ -211,6 +213,7 @@ class Observer:
             group_migrations=group_migrations.result(),
             rehearsal=rehearsal.result()[0],
             exported=rehearsal.result()[1],
+            trials=trials.result(),
             examination=examination.result(),
         )
 
@@ -290,6 +293,12 @@ class Observer:
             lease_holder=lease_holder,
             listener_credentials=await self._listener_credentials(spec),
         )
+
+    async def _trials(self, picture: Picture, wanted: bool) -> dict[str, Observed[JobRun | None]]:
+        sets = tuple(picture.broker_sets) if wanted else ()
+        found = await asyncio.gather(*(
+            self._known(self._workloads.job(names.trial(name, picture.uid)), READ_SECONDS) for name in sets))
+        return dict(zip(sets, found, strict=True))
 
     async def _listener_credentials(self, spec: KafkaMigrationSpec) -> Mapping[str, str] | str:
         reference = spec.controllers.listener.credentials_ref

@@ -104,6 +104,7 @@ class KubernetesWorkloads:
             selectors={budget["metadata"]["name"]: budget["spec"].get("selector") for budget in budgets},
             first_ordinal=(found["spec"].get("ordinals") or {}).get("start", 0),
             selector=found["spec"].get("selector"),
+            service=found["spec"].get("serviceName", ""),
         )
         absent = await self._told.why_none(uid, [name for name in read.wanted if name not in read.pods])
         return replace(read, absent=absent, pods={**read.pods, **await self._without_volumes(read.pods, own, volumes)})

@@ -1,0 +1,211 @@
+"""The user's own template, tried before a broker has it: a Job whose pod is a broker's by that template, but for Kafka.
+
+Its init containers and entry script run as in the pod of the broker that goes first, under its name; where Kafka would start
+stands the door, which reports what configuration has reached it, and ends. A copy of a broker's pod with named changes
+(`_pod`): labels of our own, so that nobody's Service, budget or StatefulSet selects it; directories of its own in place of
+whatever a broker may write to; no probes, ports or neighbours; few resources. It belongs to the migration, and goes with it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from hashlib import sha256
+from typing import Any
+
+from switchover import documents
+from switchover.api.kafka_migration import BrokerSet, NodeMode
+from switchover.api.meta import API_VERSION, AcceptedRisk
+from switchover.cluster import names, nodes, preflight, template
+from switchover.cluster.controllers.manifests import NOT_COPIED, PLACED, without_host_ports
+from switchover.cluster.door import mount
+from switchover.cluster.door.disks import NOT_DATA
+from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
+from switchover.cluster.door.scripts import DOOR, KEEP, TRIAL
+from switchover.cluster.ending.own_configuration import KEYS, Broker, log_dirs, metadata_dir
+from switchover.cluster.facts import KubernetesState
+from switchover.cluster.picture import Picture
+from switchover.engine.effects import Create, Delete, Effect
+from switchover.kubernetes.jobs import JobRun
+from switchover.kubernetes.workloads import Workload
+from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
+
+TRIES = "switchover.dev/tries"
+"""Annotation of the Job: a digest of what it was made of, above all the template."""
+COMPARED_WITH = "switchover.dev/compared-with"
+"""Another: the broker with which it is compared, as it ran when the Job was made."""
+EDITS = "\n".join(("mode Trial", *(f"tell {key}" for key in KEYS), ""))
+LAID_OUT = "switchover-trial"
+DEADLINE_SECONDS = 1800
+REQUESTS = {"cpu": "50m", "memory": "256Mi"}
+"""An entry script may start a tool of Kafka's; limits are the user's own."""
+READ_ONLY = (*NOT_DATA, "emptyDir", "csi", "image")
+"""Kinds of volumes that hold no broker's data."""
+NOT_TRIED = (*NOT_COPIED, "ports", "resources", "resizePolicy", "terminationMessagePath")
+OF_A_BROKER = (*PLACED, "priorityClassName", "priority", "preemptionPolicy", "resources")
+
+
+# --- what is done -----------------------------------------------------------------------------------------------------
+
+
+def keep(picture: Picture, state: KubernetesState) -> tuple[Effect, ...]:
+    """A Job for each new template that a broker is to be rolled to, and none for another one, or for none."""
+    effects: list[Effect] = []
+    for name, workload in preflight.broker_workloads(state).items():
+        job = picture.facts.trials.get(name, NOT_ASKED)
+        if not isinstance(job, Known):
+            continue
+        wanted = digest(workload, picture.broker_sets[name]) if _is_wanted(picture, state, workload) else None
+        if job.value is not None and job.value.annotations.get(TRIES) != wanted:
+            effects.append(Delete("batch/v1", "Job", job.value.name, job.value.uid))
+        elif job.value is None and wanted is not None and isinstance(broker := goes_first(picture, name), Known):
+            effects.append(Create(_manifest(picture, workload, wanted, broker.value)))
+    return tuple(effects)
+
+
+def _is_wanted(picture: Picture, state: KubernetesState, workload: Workload) -> bool:
+    brokers = picture.broker_sets[workload.name]
+    return (picture.own_configuration and AcceptedRisk.UNTRIED_TEMPLATE not in picture.spec.accepted_risks
+            and bool(picture.position.left(picture.pods_of(workload.name), NodeMode.OWN_KRAFT))
+            and template.is_brought(workload, brokers, state.originals.get(workload.name)))
+
+
+def goes_first(picture: Picture, workload: str) -> Observed[Broker]:
+    """Of a StatefulSet, the broker that is rolled to the new template first."""
+    left = nodes.brokers_to_own_kraft(picture)
+    if not isinstance(left, Known):
+        return left
+    pod = next((name for name in left.value if name.rpartition("-")[0] == workload), "")
+    if not pod or (found := picture.pod_of(pod)) is None:
+        return Unknown(f"no pod of StatefulSet {workload} is there that could be rolled")
+    settings = picture.facts.broker_settings.get(node_id := picture.brokers[pod], NOT_ASKED)
+    if not isinstance(settings, Known):
+        return settings
+    told = {key: value for key, value in settings.value.items() if key in KEYS}
+    return Known(Broker(pod, node_id, found.ips, told), settings.at)
+
+
+def digest(workload: Workload, brokers: BrokerSet) -> str | None:
+    """Of what its Job is made of: the template without ours, what the spec says of it, and our scripts, which change with a
+    release. None where nobody can tell which container of it runs Kafka."""
+    try:
+        theirs = template.without_ours(workload.template, brokers)
+    except ContainerMissing:
+        return None
+    made_of = [theirs, workload.claim_templates, brokers.model_dump(mode="json"), EDITS, DOOR, KEEP, TRIAL]
+    return sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def compared_with(job: JobRun) -> Broker | None:
+    """The broker with which a Job is compared; None for a Job that does not tell."""
+    try:
+        told = documents.parsed(job.annotations.get(COMPARED_WITH, ""))
+        settings = {str(key): str(value) for key, value in told["settings"].items()}
+        return Broker(str(told["pod"]), int(told["id"]), tuple(map(str, told["addresses"])), settings)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+# --- its objects ------------------------------------------------------------------------------------------------------
+
+
+def _manifest(picture: Picture, workload: Workload, tries: str, broker: Broker) -> Mapping[str, Any]:
+    labels = names.labels(picture.name)
+    told = {"pod": broker.pod, "id": broker.node_id, "addresses": list(broker.addresses), "settings": broker.settings}
+    pod = picture.pod_of(broker.pod)
+    cluster_id = next((view.value.cluster_id for view in picture.facts.views.values() if isinstance(view, Known)), "")
+    return {
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {
+            "name": names.trial(workload.name, picture.uid), "labels": labels,
+            "annotations": {TRIES: tries, COMPARED_WITH: json.dumps(told, sort_keys=True)},
+            "ownerReferences": [{
+                "apiVersion": API_VERSION, "kind": "KafkaMigration", "name": picture.name, "uid": picture.uid}]},
+        "spec": {
+            "backoffLimit": 0, "activeDeadlineSeconds": DEADLINE_SECONDS,
+            "template": _pod(workload, picture.broker_sets[workload.name], broker, pod.node if pod is not None else "",
+                             cluster_id, labels)},
+    }
+
+
+def _pod(workload: Workload, brokers: BrokerSet, broker: Broker, node: str, cluster_id: str,
+         labels: Mapping[str, str]) -> dict[str, Any]:
+    """The pod's template. What it has of its own node it gets on the broker's, where there is room."""
+    source = deepcopy(dict(template.without_ours(workload.template, brokers)))
+    pod, metadata, kafka = source["spec"], source.get("metadata") or {}, container_of(source, brokers)
+    there = [{"weight": 100, "preference": {"matchFields": [
+        {"key": "metadata.name", "operator": "In", "values": [node]}]}}] if node else []
+    node_affinity = (pod.get("affinity") or {}).get("nodeAffinity") or {}
+    known = {
+        "metadata.name": broker.pod,
+        "metadata.labels['statefulset.kubernetes.io/pod-name']": broker.pod,
+        "metadata.labels['apps.kubernetes.io/pod-index']": broker.pod.rpartition("-")[2],
+        **{f"metadata.labels['{key}']": value for key, value in (metadata.get("labels") or {}).items()}}
+    others = [_as_the_broker(without_host_ports(each), known) for each in pod.get("initContainers") or ()]
+    container, script = _as_the_broker(kafka, known), layout_of(kafka, brokers).script
+    container = {
+        **{key: value for key, value in container.items() if key not in NOT_TRIED},
+        "resources": {**(kafka.get("resources") or {}), "requests": REQUESTS}}
+    data = sorted({*log_dirs(broker.settings), metadata_dir(broker.settings)})
+    volumes = _volumes(pod, workload.claim_templates)
+    for key in OF_A_BROKER:
+        pod.pop(key, None)
+    return {"metadata": {"labels": dict(labels), "annotations": metadata.get("annotations") or {}}, "spec": pod | {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 5,
+        "hostname": broker.pod,
+        **({"subdomain": workload.service} if workload.service else {}),
+        "affinity": {"nodeAffinity": {**node_affinity, "preferredDuringSchedulingIgnoredDuringExecution": [
+            *there, *(node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ())]}},
+        "volumes": [*volumes, {"name": mount.RUN_VOLUME, "emptyDir": {}}],
+        "initContainers": [{**each, "terminationMessagePolicy": "FallbackToLogsOnError"} for each in (
+            _laid_out(container, data, broker, cluster_id), _kept(container, script), *others)],
+        "containers": [{**container, "volumeMounts": _mounts(script, container),
+                        "terminationMessagePolicy": "FallbackToLogsOnError"}],
+    }}
+
+
+def _as_the_broker(container: Mapping[str, Any], known: Mapping[str, str]) -> dict[str, Any]:
+    """A container that is told of its pod what it would be told in the broker's: the pod of a Job has another name."""
+    def told(variable: Mapping[str, Any]) -> Mapping[str, Any]:
+        path = ((variable.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath", "")
+        return {"name": variable["name"], "value": known[path]} if path in known else variable
+
+    return {**container, **({"env": [told(each) for each in container["env"]]} if container.get("env") else {})}
+
+
+def _volumes(pod: Mapping[str, Any], claims: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Empty directories in place of all that a broker may write to."""
+    mounted = [each for kind in ("initContainers", "containers") for container in pod.get(kind) or ()
+               for each in container.get("volumeMounts") or ()]
+
+    def is_read(volume: Mapping[str, Any]) -> bool:
+        used = [each for each in mounted if each["name"] == volume["name"]]
+        return any(kind in volume for kind in READ_ONLY) or (bool(used) and all(each.get("readOnly") for each in used))
+
+    kept = [each if is_read(each) else {"name": each["name"], "emptyDir": {}}
+            for each in pod.get("volumes") or () if each["name"] not in claims]
+    return [*kept, *({"name": claim, "emptyDir": {}} for claim in claims)]
+
+
+def _laid_out(container: Mapping[str, Any], data: Sequence[str], broker: Broker, cluster_id: str) -> dict[str, Any]:
+    """The init container that lays out the door, and on the volumes the directories of a broker that has migrated."""
+    below = {each: template.mount_below(container, each) for each in data}
+    mounted = {found["mountPath"]: found for found in below.values() if found is not None}
+    meta = f"version=0\nbroker.id={broker.node_id}\ncluster.id={cluster_id}\n"
+    return mount.beside(
+        container, LAID_OUT,
+        ["bash", "-c", TRIAL, LAID_OUT, DOOR, EDITS, meta, *(each for each, found in below.items() if found is not None)],
+        [*mounted.values(), {"name": mount.RUN_VOLUME, "mountPath": mount.RUN}])
+
+
+def _kept(container: Mapping[str, Any], script: str) -> dict[str, Any]:
+    """The init container that copies the start script."""
+    found = mount.init_container(script, container)
+    return found | {"env": [*(found.get("env") or ()), {"name": "SWITCHOVER_ADVICE", "value": ""}]}
+
+
+def _mounts(script: str, container: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """As in a broker's pod that is led through the door, which lies in a directory here: no Secret of ours is needed."""
+    return [*(each for each in mount.mounts(script, container) if each["name"] != mount.VOLUME), *(
+        {"name": mount.RUN_VOLUME, "mountPath": path, "subPath": file, "readOnly": True}
+        for path, file in ((mount.SCRIPT, "door.sh"), (mount.EDITS, "edits")))]
