@@ -5,6 +5,9 @@ The StatefulSet controller computes the revision of the pod template here as it 
 the same pods.
 """
 
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,18 @@ import yaml
 
 from apiserver.charts import helm
 from apiserver.finalized import MIGRATION, SPEC, Finalized, Kubectl
+from patience import Patience
 from switchover.api.kafka_migration import KafkaMigrationSpec
-from switchover.cluster import template
+from switchover.cluster import names, template
+from switchover.cluster.ending import trial_job
+from switchover.cluster.picture import Picture
+from switchover.engine.effects import Create, Delete
+from switchover.kubernetes import reports
 from switchover.kubernetes.client.api_server import ApiServer
+from switchover.kubernetes.client.pods import JOB_POD
+from switchover.outside.observed import Known
+from unit.kraft_gates import to_own
+from unit.pictures import NOW, spoil, value, with_fact, workload_of
 
 WORLDS = Path(__file__).parents[2] / "sandbox" / "worlds"
 BROKERS = KafkaMigrationSpec.model_validate(SPEC).brokers[0]
@@ -117,3 +129,76 @@ async def test_a_release_of_the_old_values_has_brought_nothing(release: Release)
     assert not await release.brought()
     release.helm("upgrade", "--set", "updateStrategy.type=OnDelete", *release.how)
     assert not await release.brought()
+
+
+# --- the trial ----------------------------------------------------------------------------------------------------------
+
+
+async def seen(release: Release) -> Picture:
+    """A moment of HandOver on paper, with the brokers' StatefulSet, what is kept of it and the trial as they are there."""
+    paper, found = to_own(), await release.migrations.get("to-kraft")
+    assert found is not None
+    uid = found["metadata"]["uid"]
+    live = replace(await release.workload(), pods=workload_of(paper).pods)
+    job = await release.workloads.job(names.trial("kafka", uid))
+    picture = spoil(replace(paper, uid=uid), "kubernetes", brokers={"kafka": live},
+                    originals={"kafka": await release.original()})
+    return with_fact(picture, "trials", {"kafka": Known(job, NOW)})
+
+
+async def pods_of(release: Release, labels: Mapping[str, str]) -> dict[str, Any]:
+    found = await release.server.items(release.server.path("v1", "Pod"), labels)
+    return {each["metadata"]["name"]: each for each in found}
+
+
+async def one_pod(release: Release, job: str) -> dict[str, Any]:
+    """That of the Job, once its controller has made it."""
+    for _ in Patience(60).looks():
+        if found := await pods_of(release, {JOB_POD: job}):
+            return dict(next(iter(found.values())))
+        await asyncio.sleep(0.2)
+    raise AssertionError(f"{job} has no pod: {await release.workloads.job(job)}")
+
+
+@releases(("generated", SERVER_SIDE), ("variables", CLIENT_SIDE), ("words", SERVER_SIDE))
+async def test_the_template_is_tried_in_a_pod_of_its_own(release: Release) -> None:
+    """The API server takes the Job; nothing selects its pod, which has nobody's data; its report is read, and it goes."""
+    release.upgrade()
+    picture = await seen(release)
+    (made,) = trial_job.keep(picture, value(picture.facts.kubernetes))
+    assert isinstance(made, Create)
+    await release.workloads.create(made.manifest)
+    job = names.trial("kafka", picture.uid)
+    pod = await one_pod(release, job)
+    selectors = [(await release.live("kafka"))["spec"]["selector"]["matchLabels"]]
+    for api, kind in (("v1", "Service"), ("policy/v1", "PodDisruptionBudget")):
+        found = await release.server.items(release.server.path(api, kind))
+        selectors += [spec.get("matchLabels") or spec for each in found if (spec := each["spec"].get("selector"))]
+    for selector in selectors:
+        assert pod["metadata"]["name"] not in await pods_of(release, selector), selector
+    assert len(await pods_of(release, selectors[0])) == 3, "the brokers' own"
+    kinds = {kind for volume in pod["spec"]["volumes"] for kind in volume.keys() - {"name"}}
+    assert kinds <= {"configMap", "secret", "emptyDir", "projected"}
+
+    path = release.server.path("v1", "Pod", pod["metadata"]["name"])
+    ended = {"exitCode": 0, "reason": "Completed", "message": "trial 1 1\nnode.id=2"}
+    await release.server.json_patch(f"{path}/status", [{"op": "add", "path": "/status", "value": {
+        "phase": "Succeeded", "containerStatuses": [{
+            "name": pod["spec"]["containers"][0]["name"], "image": "", "imageID": "", "ready": False, "restartCount": 0,
+            "state": {"terminated": ended}}]}}])
+    picture = await seen(release)
+    told = value(picture.facts.trials["kafka"])
+    assert reports.started_with(told.message) == {"node.id": "2"}
+    assert trial_job.compared_with(told) == value(trial_job.goes_first(picture, "kafka"))
+    assert trial_job.keep(picture, value(picture.facts.kubernetes)) == (), "tried once"
+
+    release.upgrade("--set", "podAnnotations.changed=yes")
+    picture = await seen(release)
+    (gone,) = trial_job.keep(picture, value(picture.facts.kubernetes))
+    assert isinstance(gone, Delete)
+    await release.workloads.delete_object(gone.api_version, gone.kind, gone.name, gone.uid)
+    for _ in Patience(60).looks():
+        if await release.workloads.job(job) is None and not await pods_of(release, {JOB_POD: job}):
+            return
+        await asyncio.sleep(0.2)
+    raise AssertionError("the Job or its pod is there still")
