@@ -18,6 +18,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from adapters import tiered
 from adapters.admin import create_topic
 from adapters.clusters import COMMON, patient_wire
 from adapters.eventually import eventually
@@ -290,11 +291,23 @@ reserved.broker.max.id=1000
     assert admin.describe_acls(anything).result(stretched(30)) == [], "there is an authorizer; without one this is an error"
 
 
-async def test_a_plain_broker_goes_there_and_back(tmp_path: Path, stories: list[Story]) -> None:
+CONTROL_PLANE = """,CONTROL://{host}:9097
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROL:PLAINTEXT
+control.plane.listener.name=CONTROL"""
+
+
+@pytest.mark.parametrize("more", [
+    "", pytest.param(CONTROL_PLANE, marks=pytest.mark.long, id="control plane (BH3-10)"),
+    pytest.param(f"\n{tiered.SETTINGS}", marks=pytest.mark.long, id="tiered storage (BH3-10)")])
+async def test_a_plain_broker_goes_there_and_back(
+        more: str, tmp_path: Path, stories: list[Story], monkeypatch: pytest.MonkeyPatch) -> None:
     """A short configuration, to KRaft and back to the user's own; where data is, the command line says."""
+    if tiered.SETTINGS in more:
+        monkeypatch.setenv("CLASSPATH", str(tiered.classes(tmp_path / "classes")))
     story = Story(tmp_path, 1, "PLAINTEXT", {})
     stories.append(story)
-    await story.begin(COMMON + f"broker.id=1\nlisteners=PLAINTEXT://{story.broker.address}\n"
+    own = more.format(host=story.broker.address.host)
+    await story.begin(COMMON + f"broker.id=1\nlisteners=PLAINTEXT://{story.broker.address}{own}\n"
                                f"zookeeper.connect={story.zookeeper.address}/kafka\n"
                                f"metadata.log.dir={tmp_path / 'broker' / 'metadata'}\n",
                       f"""--override "$(printf log.)dirs"='{tmp_path / 'broker' / 'data'}'""")
