@@ -1,4 +1,5 @@
-"""Forward into the middle of MoveBrokers, all the way back, and forward again to the end, under traffic all the time."""
+"""A plain rolling restart to compare with, then forward into the middle of MoveBrokers, all the way back, and forward again
+to the end, under traffic all the time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -94,6 +95,8 @@ def tell(cluster: Cluster, screen: Screen) -> Summary:
     say = screen.say
     world.remove(cluster)
     world.deploy(cluster, say)
+    plain = world.rolling_restart(cluster)
+    say(f"a plain rolling restart took {plain[1] - plain[0]:.0f} s")
     metadata.prepare(cluster)
     migration.install_operator(cluster)
     say("operator is ready; kubectl apply --filename sandbox/demo/migration.yaml")
@@ -124,6 +127,7 @@ def tell(cluster: Cluster, screen: Screen) -> Summary:
         modes=world.modes(cluster),
         traffic=traffic.verify(cluster),
         gaps={
+            "plain rolling restart": traffic.gaps(cluster, *plain),
             "first half": traffic.gaps(cluster, first.start, turn.turned),
             "rollback": traffic.gaps(cluster, turn.turned, first.end),
             "second migration": traffic.gaps(cluster, second.start, second.end),

@@ -81,6 +81,14 @@ def test_it_belongs_to_the_migration_and_nobody_selects_its_pod() -> None:
     assert metadata["annotations"] == USERS_NEW["metadata"]["annotations"], "webhooks go by them"
 
 
+def test_its_pod_is_in_the_brokers_mesh_and_has_their_identity() -> None:
+    """By the labels that injectors read, where nothing selects brokers by them."""
+    template = template_with()
+    template["metadata"]["labels"] |= {"sidecar.istio.io/inject": "true", "app.kubernetes.io/name": "kafka"}
+    found = job(before_it(template))["spec"]["template"]["metadata"]["labels"]
+    assert found == {**names.labels("to-kraft"), "sidecar.istio.io/inject": "true"}
+
+
 def test_its_name_is_one_that_its_pods_labels_may_have() -> None:
     for name in ("k", "a" * 52, f"{'a' * 47}.b", "a.b"):
         found = names.trial(name, "5f0c7a9e-1234-5678-9abc-def012345678")

@@ -185,14 +185,18 @@ def _pod(spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
 
 def pod_labels(migration: str, spec: KafkaMigrationSpec, template: Mapping[str, Any],
                selectors: Iterable[Mapping[str, Any] | None]) -> dict[str, str]:
-    """Of the controllers' pods: of the brokers' those with a prefix, by which a pod is in a mesh or has an identity, and
-    none by which brokers are selected. The user's win over them, ours over all (docs/decisions/0013-last-door.md).
-    """
+    """Of the controllers' pods. The user's win over the brokers', ours over all (docs/decisions/0013-last-door.md)."""
+    return {**labels_that_place(template, selectors), **spec.controllers.template.labels,
+            **names.controller_labels(spec.controllers.name, migration)}
+
+
+def labels_that_place(template: Mapping[str, Any], selectors: Iterable[Mapping[str, Any] | None]) -> dict[str, str]:
+    """Of a brokers' template those with a prefix, by which a pod is in a mesh or has an identity, and none by which brokers
+    are selected."""
     placed = _looked_at([template["spec"].get(key) for key in ("affinity", "topologySpreadConstraints")])
     selected = placed.union(*map(keys, selectors))
-    copied = {key: value for key, value in ((template.get("metadata") or {}).get("labels") or {}).items()
-              if "/" in key and not key.startswith(NOT_COPIED_LABELS) and key not in selected}
-    return {**copied, **spec.controllers.template.labels, **names.controller_labels(spec.controllers.name, migration)}
+    return {key: value for key, value in ((template.get("metadata") or {}).get("labels") or {}).items()
+            if "/" in key and not key.startswith(NOT_COPIED_LABELS) and key not in selected}
 
 
 def _looked_at(value: Any) -> frozenset[str]:

@@ -16,7 +16,7 @@ from switchover import documents
 from switchover.api.kafka_migration import BrokerSet, NodeMode
 from switchover.api.meta import API_VERSION, AcceptedRisk
 from switchover.cluster import names, nodes, preflight, template
-from switchover.cluster.controllers.manifests import NOT_COPIED, PLACED, without_host_ports
+from switchover.cluster.controllers.manifests import NOT_COPIED, PLACED, labels_that_place, without_host_ports
 from switchover.cluster.door import mount
 from switchover.cluster.door.disks import NOT_DATA
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
@@ -110,6 +110,7 @@ def compared_with(job: JobRun) -> Broker | None:
 
 def _manifest(picture: Picture, workload: Workload, tries: str, broker: Broker) -> Mapping[str, Any]:
     labels = names.labels(picture.name)
+    placed = labels_that_place(workload.template, (workload.selector, *workload.selectors.values()))
     told = {"pod": broker.pod, "id": broker.node_id, "addresses": list(broker.addresses), "settings": broker.settings}
     pod = picture.pod_of(broker.pod)
     cluster_id = next((view.value.cluster_id for view in picture.facts.views.values() if isinstance(view, Known)), "")
@@ -123,7 +124,7 @@ def _manifest(picture: Picture, workload: Workload, tries: str, broker: Broker) 
         "spec": {
             "backoffLimit": 0, "activeDeadlineSeconds": DEADLINE_SECONDS,
             "template": _pod(workload, picture.broker_sets[workload.name], broker, pod.node if pod is not None else "",
-                             cluster_id, labels)},
+                             cluster_id, {**placed, **labels})},
     }
 
 

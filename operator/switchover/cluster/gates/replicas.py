@@ -77,6 +77,8 @@ def check_addresses_known(picture: Picture) -> Verdict:
 
     By the time alone: followers first call a broker when it leads something (docs/decisions/0002-addresses.md).
     """
+    if not isinstance(picture.facts.kubernetes, Known):
+        return unknown(NOT_OBSERVED, picture.facts.kubernetes.why)
     found = (picture.pod_of(name) for name in sorted(picture.brokers) if name not in picture.batch)
     started = [(pod, pod.started_at) for pod in found if pod is not None and pod.started_at is not None]
     for pod, at in started:
