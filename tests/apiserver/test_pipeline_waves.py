@@ -24,8 +24,8 @@ def test_a_wave_is_taken_whatever_the_groups_are_called(
         coordination: Coordination, crds: list[dict[str, Any]], api_client: client.ApiClient, namespace: str) -> None:
     groups = [Group(
         name=name, topics=("t",), partitions=8, storage=Storage.KAFKA, coordination=coordination, protocol="Classic",
-        state="Stable", members=2, subscription="", lag=0, growth=None, headroom=1.0, lost=0, rebalances=None,
-        commit_interval=None, last_commit=1) for name in NAMES]
+        protocol_type="consumer", strategy="range", state="Stable", members=2, subscription="", lag=0, growth=None,
+        headroom=1.0, lost=0, rebalances=None, commit_interval=None, last_commit=1) for name in NAMES]
     text = document(Wave(7, tuple(NAMES), 56), [
         migration(group, 7, WORKLOAD, CONNECTION, TREE) for group in groups])
     found = list(yaml.safe_load_all(text))

@@ -76,7 +76,7 @@ async def test_a_rehearsal_for_which_there_is_no_room_says_so(
     """Each container of its pod has a limit where the brokers' has, so that the sum is all that is in the way."""
     apply(quota(4))
     job = replica_job.job("main-rehearsal", RehearsalSpec(), TEMPLATE["spec"], CONTAINER, "/opt/kafka/start.sh", "3.9",
-                          "localhost/switchover:1", 0)
+                          "localhost/switchover:1", 0, {})
     await workloads.create(yaml.safe_load(yaml.safe_dump(job)))
     for _ in Patience(60).looks():
         found = await workloads.job("main-rehearsal")
