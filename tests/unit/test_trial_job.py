@@ -146,8 +146,10 @@ def test_what_a_container_asks_of_its_own_pod_is_what_it_would_be_told_there() -
 def test_it_may_go_where_brokers_may_and_presses_on_nobody() -> None:
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": []}]}}
     apart = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "kubernetes.io/hostname"}]}
+    asks = {"name": "asks", "image": "client", "resources": {"limits": {"cpu": "500m", "memory": "64Mi"}}}
     found = pod({"affinity": {"podAntiAffinity": apart, "nodeAffinity": required}, "nodeSelector": {"disk": "fast"},
-                 "tolerations": [{"operator": "Exists"}], "priorityClassName": "high", "hostNetwork": True},
+                 "initContainers": [asks], "tolerations": [{"operator": "Exists"}], "priorityClassName": "high",
+                 "hostNetwork": True},
                 resources={"requests": {"cpu": "4", "memory": "16Gi"}, "limits": {"memory": "16Gi"}})
     assert found["affinity"].keys() == {"nodeAffinity"}
     assert found["affinity"]["nodeAffinity"].items() >= required.items()
@@ -155,7 +157,8 @@ def test_it_may_go_where_brokers_may_and_presses_on_nobody() -> None:
     assert not {"priorityClassName", "hostNetwork", "topologySpreadConstraints"} & found.keys()
     wanted = {"requests": {"cpu": "50m", "memory": "256Mi"}, "limits": {"memory": "16Gi"}}
     assert found["containers"][0]["resources"] == wanted
-    assert [each["resources"] for each in found["initContainers"]] == [wanted, wanted]
+    assert [each["resources"] for each in found["initContainers"]] == [
+        wanted, wanted, asks["resources"] | {"requests": {"cpu": "10m", "memory": "16Mi"}}]
 
 
 # --- what is there --------------------------------------------------------------------------------------------------------

@@ -38,9 +38,11 @@ LAID_OUT = "switchover-trial"
 DEADLINE_SECONDS = 1800
 REQUESTS = {"cpu": "50m", "memory": "256Mi"}
 """An entry script may start a tool of Kafka's; limits are the user's own."""
+REQUESTS_BEFORE = {"cpu": "10m", "memory": "16Mi"}
+"""Of the user's init containers, whose limits may be small: there may be no room for one more pod like a broker's."""
 READ_ONLY = (*NOT_DATA, "emptyDir", "csi", "image")
 """Kinds of volumes that hold no broker's data."""
-NOT_TRIED = (*NOT_COPIED, "ports", "resources", "resizePolicy", "terminationMessagePath")
+NOT_TRIED = (*NOT_COPIED, "ports", "resizePolicy", "terminationMessagePath")
 OF_A_BROKER = (*PLACED, "priorityClassName", "priority", "preemptionPolicy", "resources")
 
 
@@ -141,11 +143,10 @@ def _pod(workload: Workload, brokers: BrokerSet, broker: Broker, node: str, clus
         "metadata.labels['statefulset.kubernetes.io/pod-name']": broker.pod,
         "metadata.labels['apps.kubernetes.io/pod-index']": broker.pod.rpartition("-")[2],
         **{f"metadata.labels['{key}']": value for key, value in (metadata.get("labels") or {}).items()}}
-    others = [_as_the_broker(without_host_ports(each), known) for each in pod.get("initContainers") or ()]
+    others = [_with_requests(_as_the_broker(without_host_ports(each), known), REQUESTS_BEFORE)
+              for each in pod.get("initContainers") or ()]
     container, script = _as_the_broker(kafka, known), layout_of(kafka, brokers).script
-    container = {
-        **{key: value for key, value in container.items() if key not in NOT_TRIED},
-        "resources": {**(kafka.get("resources") or {}), "requests": REQUESTS}}
+    container = _with_requests({key: value for key, value in container.items() if key not in NOT_TRIED}, REQUESTS)
     data = sorted({*log_dirs(broker.settings), metadata_dir(broker.settings)})
     volumes = _volumes(pod, workload.claim_templates)
     for key in OF_A_BROKER:
@@ -163,6 +164,10 @@ def _pod(workload: Workload, brokers: BrokerSet, broker: Broker, node: str, clus
         "containers": [{**container, "volumeMounts": _mounts(script, container),
                         "terminationMessagePolicy": "FallbackToLogsOnError"}],
     }}
+
+
+def _with_requests(container: Mapping[str, Any], requests: Mapping[str, str]) -> dict[str, Any]:
+    return {**container, "resources": {**(container.get("resources") or {}), "requests": requests}}
 
 
 def _as_the_broker(container: Mapping[str, Any], known: Mapping[str, str]) -> dict[str, Any]:

@@ -64,7 +64,8 @@ def _shut(picture: Picture, workload: Workload, original: Mapping[str, Any] | No
                     " No broker has it", subject=f"Job {job.name}", unblocks=_cure(picture, job))
     if told is None or now is None:
         return wait(TRIAL_RUNNING, f"the new template of {subject} is tried before a broker has it: {job.words}",
-                    subject=f"Job {job.name}", unblocks="it ends by itself")
+                    subject=f"Job {job.name}",
+                    unblocks=f"it ends by itself; where there is no room for its pod, or it cannot run, {_accept(picture)}")
     found = (*differences(told, now), *_moved(workload, picture, now, original))
     if not found:
         return None
@@ -95,10 +96,14 @@ def _place(container: Mapping[str, Any], path: str) -> str:
 
 
 def _cure(picture: Picture, job: JobRun) -> str:
-    kubectl = f"kubectl --namespace {picture.namespace}"
-    accepted = ",".join(f'"{each}"' for each in (*picture.spec.accepted_risks, AcceptedRisk.UNTRIED_TEMPLATE))
     return ("correct the values or the manifest, and apply it: a template that has changed is tried again by itself; else,"
-            f" {kubectl} delete job {job.name} has it tried again. Where it is meant so: {kubectl} patch kmig {picture.name}"
+            f" kubectl --namespace {picture.namespace} delete job {job.name} has it tried again. Where it is meant so:"
+            f" {_accept(picture)}")
+
+
+def _accept(picture: Picture) -> str:
+    accepted = ",".join(f'"{each}"' for each in (*picture.spec.accepted_risks, AcceptedRisk.UNTRIED_TEMPLATE))
+    return (f"kubectl --namespace {picture.namespace} patch kmig {picture.name}"
             f""" --type merge --patch '{{"spec":{{"acceptedRisks":[{accepted}]}}}}', then approve HandOver again""")
 
 
