@@ -221,7 +221,8 @@ TRIAL_RUNNING = Reason(
     meaning="The new template of the brokers' StatefulSet is tried before a broker has it: a Job runs its init containers "
             "and entry script as the first broker's, and reports what Kafka would be started with.",
     look="`kubectl get pods --selector batch.kubernetes.io/job-name=JOB`, `kubectl logs job/JOB --all-containers`.",
-    do="Nothing. It takes as long as a pod takes to start, the pull of its image included.")
+    do="Nothing. It takes as long as a pod takes to start, the pull of its image included. Where no node has room for it "
+       "(`Unschedulable`), make some, or go on without by the command in `unblocks`.")
 
 WORKLOAD_MISSING = Reason(
     SUBJECT, "WorkloadMissing", Urgency.STANDS,
