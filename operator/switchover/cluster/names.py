@@ -1,6 +1,8 @@
 """Names of everything that Switchover creates for a KafkaMigration."""
 
 import hashlib
+import json
+from typing import Any
 
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.kubernetes.names import CLAIM as CLAIM
@@ -30,6 +32,11 @@ def trial(workload: str, migration_uid: str) -> str:
     """The Job in which a StatefulSet's new template is tried; no user's Job has that name by chance. At most 63 characters,
     which a label of its pods may have."""
     return f"{workload[:48].rstrip('.-')}-trial-{migration_uid[:8]}"
+
+
+def digest(made_of: Any) -> str:
+    """Of what an object is made of, a document: by its annotation it is known whether it would be made otherwise now."""
+    return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def lease(cluster_id: str) -> str:

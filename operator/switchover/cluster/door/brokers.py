@@ -50,19 +50,29 @@ def find(template: Mapping[str, Any], brokers: BrokerSet, settings: Mapping[str,
     release = modes.release_of(version)
     raised = release not in modes.METADATA_LEVELS
     directories = settings.get("log.dirs") or settings.get("log.dir") or ""
-    protocols = (item.partition(":") for item in (settings.get(PROTOCOL_MAP) or modes.DEFAULT_PROTOCOL_MAP).split(","))
+    pairs = (item.partition(":") for item in (settings.get(PROTOCOL_MAP) or modes.DEFAULT_PROTOCOL_MAP).split(","))
     return Brokers(
         container=container["name"],
         script=layout_of(container, brokers).script,
         log_dir=directories.split(",")[0].strip(),
         release=modes.RAISED if raised else release,
         raised=raised,
-        encrypted=tuple(name.strip() for name, _, protocol in protocols if protocol.strip().upper().endswith("SSL")),
+        encrypted=tuple(name.strip() for name, _, protocol in pairs if protocol.strip().upper().endswith("SSL")),
         image=image,
         version=version,
         waits=waits_for_zookeeper(container),
-        listener=(settings.get("inter.broker.listener.name") or settings.get("security.inter.broker.protocol")
-                  or "PLAINTEXT"))
+        listener=between_brokers(settings))
+
+
+def between_brokers(settings: Mapping[str, str]) -> str:
+    """The name of the listener that brokers use among themselves (KafkaConfig's default)."""
+    return settings.get("inter.broker.listener.name") or settings.get("security.inter.broker.protocol") or "PLAINTEXT"
+
+
+def protocols(told: str) -> dict[str, str]:
+    """A map of listeners to their security protocols, both in capitals, as Kafka reads them."""
+    pairs = (each.partition(":") for each in told.split(","))
+    return {name.strip().upper(): protocol.strip().upper() for name, _, protocol in pairs if name.strip()}
 
 
 def upgraded(container: Mapping[str, Any], image: str) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from posixpath import normpath
 
-from switchover.cluster.door.brokers import PROTOCOL_MAP
+from switchover.cluster.door.brokers import PROTOCOL_MAP, between_brokers, protocols
 from switchover.cluster.modes import DEFAULT_PROTOCOL_MAP, MIGRATION_FLAG
 from switchover.cluster.own_addresses import is_an_ip
 from switchover.outside.addresses import canonical
@@ -121,9 +121,8 @@ def _listeners(found: Settings, broker: Broker) -> Iterator[Difference]:
             yield Difference(f"what is advertised for {name}", f"{there[0]}:{there[1]}" if there else "",
                              f"be {host}:{port}, where its clients find it now")
     yield from _protocols(found, now)
-    if _between_brokers(found) != _between_brokers(now):
-        yield Difference("inter.broker.listener.name", found.get("inter.broker.listener.name", ""),
-                         f"be {_between_brokers(now)}")
+    if between_brokers(found).upper() != (wanted := between_brokers(now).upper()):
+        yield Difference("inter.broker.listener.name", found.get("inter.broker.listener.name", ""), f"be {wanted}")
 
 
 def _protocols(found: Settings, now: Settings) -> Iterator[Difference]:
@@ -183,14 +182,8 @@ def _same_host(found: str, now: str, addresses: Collection[str]) -> bool:
 def _map(settings: Settings) -> dict[str, str]:
     """Where it is not set, a controllers' listener is PLAINTEXT, unless something encrypts or authenticates."""
     told = settings.get(PROTOCOL_MAP)
-    pairs = (each.partition(":") for each in (told or DEFAULT_PROTOCOL_MAP).split(","))
-    found = {name.strip().upper(): protocol.strip().upper() for name, _, protocol in pairs if name.strip()}
+    found = protocols(told or DEFAULT_PROTOCOL_MAP)
     controllers = _names(settings.get(CONTROLLERS, ""))
     if not told and {*controllers, *_listen(settings)}.isdisjoint(found.keys() - {"PLAINTEXT"}):
         found |= dict.fromkeys((each for each in controllers if each != "PLAINTEXT"), "PLAINTEXT")
     return found
-
-
-def _between_brokers(settings: Settings) -> str:
-    return (settings.get("inter.broker.listener.name") or settings.get("security.inter.broker.protocol")
-            or "PLAINTEXT").upper()

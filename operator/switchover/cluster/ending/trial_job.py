@@ -9,7 +9,6 @@ whatever a broker may write to; no probes, ports or neighbours; few resources. I
 import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from hashlib import sha256
 from typing import Any
 
 from switchover import documents
@@ -93,8 +92,7 @@ def digest(workload: Workload, brokers: BrokerSet) -> str | None:
         theirs = template.without_ours(workload.template, brokers)
     except ContainerMissing:
         return None
-    made_of = [theirs, workload.claim_templates, brokers.model_dump(mode="json"), EDITS, DOOR, KEEP, TRIAL]
-    return sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
+    return names.digest([theirs, workload.claim_templates, brokers.model_dump(mode="json"), EDITS, DOOR, KEEP, TRIAL])
 
 
 def compared_with(job: JobRun) -> Broker | None:

@@ -1,7 +1,7 @@
 """How a check of Preflight reads the facts: what is not known raises `Unseen`, and no check passes that could not look."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster.door.layout import ContainerMissing, container_of
@@ -10,13 +10,15 @@ from switchover.cluster.picture import Picture
 from switchover.engine.gate import Unseen, unknown
 from switchover.kafka.node import BrokerExamination
 from switchover.kubernetes.workloads import Workload
-from switchover.outside.observed import Known, Unknown
+from switchover.outside.observed import Known, Observed, Unknown
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.preflight_cluster import BROKERS_NOT_IDENTIFIED
 from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
 from switchover.reasons.rollback import BROKER_SILENT
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.zookeeper.nodes import ZooKeeperState, ZooKeeperTopics
+
+T = TypeVar("T")
 
 
 def kubernetes(picture: Picture) -> KubernetesState:
@@ -48,13 +50,18 @@ def pods(picture: Picture) -> Mapping[str, int]:
     return found.value
 
 
+def of_each_broker(picture: Picture, told: Mapping[int, Observed[T]]) -> Iterator[tuple[int, T]]:
+    """What every broker told, by its id."""
+    for broker_id in sorted(pods(picture).values()):
+        answer = told.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        if not isinstance(answer, Known):
+            raise Unseen(unknown(BROKER_SILENT, answer.why, subject=f"broker {broker_id}"))
+        yield broker_id, answer.value
+
+
 def examined(picture: Picture) -> Iterator[tuple[int, BrokerExamination]]:
     """What every broker told of itself."""
-    for broker_id in sorted(pods(picture).values()):
-        told = picture.facts.examination.brokers.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
-        if not isinstance(told, Known):
-            raise Unseen(unknown(BROKER_SILENT, told.why, subject=f"broker {broker_id}"))
-        yield broker_id, told.value
+    return of_each_broker(picture, picture.facts.examination.brokers)
 
 
 def broker_workloads(state: KubernetesState) -> Mapping[str, Workload]:

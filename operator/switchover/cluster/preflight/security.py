@@ -7,6 +7,7 @@ from switchover.api.meta import AcceptedRisk
 from switchover.cluster import modes
 from switchover.cluster.controllers import certificates, listener, manifests, principals
 from switchover.cluster.controllers.listener import ScramRefused
+from switchover.cluster.door.brokers import PROTOCOL_MAP, between_brokers, protocols
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import configured, examined, kubernetes
@@ -127,13 +128,9 @@ def find_weaker_listener(picture: Picture) -> Iterator[Verdict]:
 
 def _between_brokers(settings: Mapping[str, str]) -> tuple[str, str]:
     """The security protocol of the inter-broker listener, and what it asks of TLS clients (KafkaConfig's defaults)."""
-    name = settings.get("inter.broker.listener.name", "")
-    if not name:
-        name = settings.get("security.inter.broker.protocol", "PLAINTEXT")
-    pairs = (pair.partition(":") for pair in settings.get("listener.security.protocol.map", "").split(","))
-    protocols = {listener_.strip().upper(): protocol.strip().upper() for listener_, _, protocol in pairs}
+    name, known = between_brokers(settings), protocols(settings.get(PROTOCOL_MAP, ""))
     prefixed = settings.get(f"listener.name.{name.lower()}.ssl.client.auth")
-    return protocols.get(name.upper(), name.upper()), prefixed or settings.get("ssl.client.auth", "none")
+    return known.get(name.upper(), name.upper()), prefixed or settings.get("ssl.client.auth", "none")
 
 
 def _protection(protocol: str, client_auth: str) -> frozenset[str]:

@@ -9,12 +9,10 @@ from itertools import islice
 
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import configured, examined, pods, topics
-from switchover.engine.gate import Unseen, Verdict, check, fail, several, unknown, wait
+from switchover.cluster.preflight.reading import configured, examined, of_each_broker, pods, topics
+from switchover.engine.gate import Verdict, check, fail, several, unknown, wait
 from switchover.kafka.node import TopicIds
-from switchover.outside.observed import Known, Unknown
 from switchover.reasons.preflight_cluster import TOPIC_ID_DIFFERS, TOPIC_WITHOUT_ID
-from switchover.reasons.rollback import BROKER_SILENT
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.zookeeper.nodes import ZooKeeperTopic
 
@@ -23,20 +21,12 @@ TOLD = 20
 
 
 def find_id_trouble(picture: Picture) -> Iterator[Verdict]:
-    told = dict(_told(picture))
+    told = dict(of_each_broker(picture, picture.facts.examination.topic_ids))
     yield from islice(_troubles(picture, told), TOLD)
     for broker_id, ids in told.items():
         if silent := sorted(ids.silent - ids.others.keys()):
             yield unknown(NOT_OBSERVED, f"broker {broker_id} does not tell whether its logs of {several(silent)} have the"
                           " topics' ids", subject=several(silent))
-
-
-def _told(picture: Picture) -> Iterator[tuple[int, TopicIds]]:
-    for broker_id in sorted(pods(picture).values()):
-        ids = picture.facts.examination.topic_ids.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
-        if not isinstance(ids, Known):
-            raise Unseen(unknown(BROKER_SILENT, ids.why, subject=f"broker {broker_id}"))
-        yield broker_id, ids.value
 
 
 def _troubles(picture: Picture, told: Mapping[int, TopicIds]) -> Iterator[Verdict]:

@@ -5,11 +5,9 @@ comes to it in ConfigMaps that belong to the Job, masked. It goes by itself: the
 after its end Kubernetes deletes it with all that belongs to it, whatever becomes of the operator.
 """
 
-import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import sha256
 from typing import Any
 
 from switchover.api.kafka_migration import KafkaMigrationStep, RehearsalSpec, RehearsalStatus
@@ -180,8 +178,7 @@ def _manifest(picture: Picture, parts: int) -> Mapping[str, Any] | None:
 def _digest(job: Mapping[str, Any]) -> str:
     """Of a Job but for the parts of the tree, of which the report tells a digest."""
     pod = job["spec"]["template"]["spec"]
-    made_of = [job["metadata"]["annotations"], {**pod, "volumes": [each["name"] for each in pod["volumes"]]}]
-    return sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
+    return names.digest([job["metadata"]["annotations"], {**pod, "volumes": [each["name"] for each in pod["volumes"]]}])
 
 
 def release(picture: Picture) -> Observed[str]:
