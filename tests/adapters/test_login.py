@@ -3,7 +3,9 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -76,17 +78,22 @@ zookeeper.session.timeout.ms=10000
 inter.broker.protocol.version=3.9
 """
 
+    @contextmanager
+    def running(self) -> Iterator[Self]:
+        """Beside its ZooKeeper."""
+        try:
+            self.zookeeper.start(self.zookeeper.properties())
+            self.server.start(self.file())
+            yield self
+        finally:
+            self.server.kill()
+            self.zookeeper.kill()
+
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
-    broker = SecuredBroker(tmp_path_factory.mktemp("secured"))
-    try:
-        broker.zookeeper.start(broker.zookeeper.properties())
-        broker.server.start(broker.file())
+    with SecuredBroker(tmp_path_factory.mktemp("secured")).running() as broker:
         yield broker
-    finally:
-        broker.server.kill()
-        broker.zookeeper.kill()
 
 
 class Controller:

@@ -36,14 +36,8 @@ class Broker(SecuredBroker):
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    broker = Broker(tmp_path_factory.mktemp("every-listener"))
-    try:
-        broker.zookeeper.start(broker.zookeeper.properties())
-        broker.server.start(broker.file())
+    with Broker(tmp_path_factory.mktemp("every-listener")).running() as broker:
         yield broker
-    finally:
-        broker.server.kill()
-        broker.zookeeper.kill()
 
 
 def unreached(directory: Path, *addresses: str) -> Mapping[str, bool] | None:
