@@ -294,7 +294,7 @@ FINDINGS = [
             "Deployment orders", "edit deployment orders"),
     Finding("WorkloadsAreOurs", "put back by a helm upgrade", then(
         rewritten("helm", NOW - 1, NOW - 50), with_source(marks={"meta.helm.sh/release-name": "shop"})),
-        FAIL, "RevertedByGitOps", "Deployment orders", "no helm upgrade of shop before HandOver, and then only with"),
+        FAIL, "RevertedByGitOps", "Deployment orders", "do not upgrade release shop before HandOver, and then only with"),
     Finding("WorkloadsAreOurs", "its hold taken off", let_go("argocd-controller"), WAIT, "DeploymentNotHeld", "orders",
             "leave strategy, minReadySeconds, progressDeadlineSeconds and paused out of it"),
     Finding("WorkloadsAreOurs", "another strategy, and still held", reset_by("argocd-controller"), WAIT, "StrategyReset",

@@ -11,6 +11,7 @@ from typing import Generic
 
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
+from switchover.command import command
 from switchover.engine.effects import Effect
 from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, fail, gravest, wait
 from switchover.engine.position import NodeRecord, Position
@@ -433,7 +434,7 @@ def _open(step: Step[P], leg: Leg[P], picture: P, intent: Intent, judge: Judge[P
 def _command(act: str, picture: P, *more: str) -> str:
     """The command to paste that does it."""
     resource, namespace = picture.named
-    return " ".join(("switchover", act, resource, *more, "--namespace", namespace))
+    return command("switchover {} {} --namespace {}", act, (resource, *more), namespace)
 
 
 def _was_let_begin(step: Step[P], picture: P, intent: Intent, judge: Judge[P]) -> bool:

@@ -4,10 +4,12 @@ Whoever may create a migration would otherwise run any image with the ServiceAcc
 what every Preflight says of the Secrets that a migration names.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from switchover.command import command
 from switchover.engine.gate import Unseen, Verdict, fail, unknown, warn
 from switchover.outside.observed import Known, Observed
 from switchover.reasons.walk import NOT_OBSERVED
@@ -39,8 +41,10 @@ def matches(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def allow(value: str, name: str) -> str:
-    """How it comes to be allowed."""
-    return f"whoever installed the chart allows it: helm upgrade … --set 'allow.{value}={{{name}}}'"
+    """How it comes to be allowed. To `--set` a backslash, comma or brace of a name would be its own."""
+    as_is = re.sub(r"([\\,{}])", r"\\\1", name)
+    setting = f"allow.{value}={{{as_is}}}"
+    return f"whoever installed the chart allows it: {command('helm upgrade … --set {}', setting)}"
 
 
 NOTHING_MORE = Policy()

@@ -20,6 +20,7 @@ from switchover.api.status import (
     WaitingFor,
 )
 from switchover.api.status import Verdict as Outcome
+from switchover.command import command
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.gate import Judgement, several
 from switchover.engine.pace import Spent
@@ -260,12 +261,12 @@ def by_itself(rollback: Rollback) -> str:
 
 def given_up(rollback: Rollback, named: tuple[str, str], attempt: int, before: Progress, now: float) -> WaitingFor:
     """What a migration waits for that has rolled back by itself, all the way."""
-    name, namespace = named
     return WaitingFor(
         gate="Rollback", verdict=Outcome.FAIL, reason=rollback.failure,
         subject=rollback.failure_step, message=f"rolled back {by_itself(rollback)}",
         since=before.complete_time or _time(now),
-        unblocks=f"switchover retry {name} --namespace {namespace} begins attempt {attempt + 1}, once the cause is repaired",
+        unblocks=f"{command('switchover retry {} --namespace {}', *named)} begins attempt {attempt + 1}, once the cause is"
+                 " repaired",
         runbook_url=f"{DOCS}/{runbook_of(rollback.failure)}")
 
 

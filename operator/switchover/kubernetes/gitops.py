@@ -8,6 +8,7 @@ Marks and cures: docs/facts/kubernetes.md#gitops. Which of Flux's marks count on
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from switchover.command import Command, command, kubectl
 from switchover.kubernetes import names
 from switchover.kubernetes.workloads import Kept, Manager
 
@@ -53,22 +54,21 @@ class Tool:
 def tool_of(workload: Kept, namespace: str) -> Tool | None:
     """The tool that a workload belongs to, None when it carries no mark of one."""
     marks = workload.marks
-    annotate = f"kubectl --namespace {namespace} annotate --overwrite {workload.kind.lower()} {workload.name}"
     if tracking := marks.get(ARGO_TRACKING):
         return _argo(workload, namespace, tracking.partition(":")[0])
     if any(manager.name in ARGO_MANAGERS for manager in workload.managers):
         return _argo(workload, namespace, marks.get(INSTANCE, ""))
     if release := marks.get(f"{FLUX_HELM}name"):
         there = marks.get(f"{FLUX_HELM}namespace", namespace)
-        suspend = f"flux suspend helmrelease {release} --namespace {there}"
+        suspend = command("flux suspend helmrelease {} --namespace {}", release, there)
         return Tool("Flux HelmRelease", f"{there}/{release}", reverts=True,
                     quiet=_says(marks, f"{FLUX_HELM}driftDetection", "disabled"),
-                    tolerate=f"{annotate} {FLUX_HELM}driftDetection=disabled", suspend=suspend)
+                    tolerate=_annotate(workload, namespace, f"{FLUX_HELM}driftDetection=disabled"), suspend=suspend)
     if kustomization := marks.get(f"{FLUX_KUSTOMIZE}name"):
         once = _says(marks, FLUX_SSA, "IfNotPresent") and any(
             FLUX_SSA in each.parts and each.operation == "Apply" and len(each.parts) > 1 for each in workload.managers)
         off = _says(marks, f"{FLUX_KUSTOMIZE}reconcile", "disabled") or _says(marks, FLUX_SSA, "Ignore") or once
-        mark = f"{annotate} {FLUX_KUSTOMIZE}reconcile=disabled"
+        mark = _annotate(workload, namespace, f"{FLUX_KUSTOMIZE}reconcile=disabled")
         there = marks.get(f"{FLUX_KUSTOMIZE}namespace", namespace)
         return Tool(FLUX, f"{there}/{kustomization}", reverts=True, quiet=off, tolerate=mark, suspend=mark)
     if (bundle := marks.get(FLEET)) and HELM in marks:
@@ -76,7 +76,7 @@ def tool_of(workload: Kept, namespace: str) -> Tool | None:
                  " what others change")
         return Tool("Rancher Fleet bundle", bundle, reverts=True, quiet=False, tolerate=pause, suspend=pause)
     if release := marks.get(HELM):
-        wait = f"no helm upgrade of {release} before HandOver, and then only with what runs in its templates or values"
+        wait = f"do not upgrade release {release} before HandOver, and then only with what runs in its templates or values"
         return Tool("Helm release", release, reverts=False, quiet=False, tolerate=wait, suspend=wait)
     return None
 
@@ -91,7 +91,11 @@ def _argo(workload: Kept, namespace: str, application: str) -> Tool:
         tolerate="ignoreDifferences: [{group: apps, kind: " + workload.kind + ", name: " + workload.name
                  + ", namespace: " + namespace + ", managedFieldsManagers: [" + names.MANAGER + "]}] and"
                  " syncPolicy: {syncOptions: [RespectIgnoreDifferences=true]} in the spec of the Application",
-        suspend=f"argocd app set {application} --sync-policy none")
+        suspend=command("argocd app set {} --sync-policy none", application))
+
+
+def _annotate(workload: Kept, namespace: str, mark: str) -> Command:
+    return kubectl(namespace, "annotate --overwrite {} {} {}", workload.kind.lower(), workload.name, mark)
 
 
 def reloads(workload: Kept) -> str:

@@ -4,12 +4,12 @@ Whoever may create a migration names both the Secret and the servers; whoever ow
 (docs/decisions/0011-credentials.md).
 """
 
-import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from switchover.api.meta import AcceptedRisk
+from switchover.command import command
 from switchover.outside.addresses import Address
 
 KAFKA, ZOOKEEPER = "bootstrap.servers", "zookeeper.connect"
@@ -43,9 +43,10 @@ class AllowedServers:
         if not missing:
             return ""
         named = ",".join([*(_written(*server) for server in self.servers), *missing])
-        patch = json.dumps({"stringData": {self.key: named}}, separators=(",", ":"))
+        patch = command("kubectl -n {} patch secret {} -p {}", self.namespace, self.secret,
+                        {"stringData": {self.key: named}})
         return (f"Secret {self.secret} does not name {', '.join(missing)} in its key {self.key}, and goes only where it"
-                f" says; if it may go there: kubectl -n {self.namespace} patch secret {self.secret} -p '{patch}'")
+                f" says; if it may go there: {patch}")
 
     def _names(self, server: Address) -> bool:
         host = _plain(server.host)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from switchover.command import command
 from switchover.kubernetes import reports
 from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.kubernetes.members import COST, MemberPod
@@ -222,7 +223,7 @@ def read_job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], why_none
         words = (trouble if failed.get("reason") == BACKOFF else "") or str(failed.get("message", ""))
     elif state is JobState.RUNNING and not newest:
         told = f": {why_none}" if why_none else ""
-        words = f"it has no pod{told}; kubectl describe job {metadata['name']} says more"
+        words = f"it has no pod{told}; {command('kubectl describe job {}', metadata['name'])} says more"
     elif state is JobState.RUNNING:
         words = f"pod {newest[-1]['metadata']['name']}: {trouble or _at(newest[-1])}"
     return JobRun(metadata["name"], state, messages[-1] if messages else "", words, metadata.get("uid", ""),
