@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster.picture import Picture
+from switchover.command import kubectl
 from switchover.engine.rollout import Phase
 from switchover.engine.windows import utc
 from switchover.kubernetes.workloads import Pod, Stage
@@ -60,13 +61,12 @@ def _absent(picture: Picture, name: str) -> Phase:
     why = workload.absent.get(name, "") if workload is not None else ""
     told = f"pod {name} does not exist at this moment"
     return Phase(f"{told}: {why}" if why else told, bool(why),
-                 f"kubectl --namespace {picture.namespace} describe statefulset {name.rpartition('-')[0]}")
+                 kubectl(picture.namespace, "describe statefulset {}", name.rpartition("-")[0]))
 
 
 def _command(picture: Picture, name: str, stage: Stage, container: str) -> str:
     """What shows more of it."""
-    kubectl = f"kubectl --namespace {picture.namespace}"
     if stage in (Stage.PENDING, Stage.PREPARING):
-        return f"{kubectl} describe pod {name}"
-    named = f" --container {container}" if container else ""
-    return f"{kubectl} logs {name}{named}{' --previous' if stage is Stage.ENDED else ''}"
+        return kubectl(picture.namespace, "describe pod {}", name)
+    return kubectl(picture.namespace, "logs {}" + (" --container {}" if container else "")
+                   + (" --previous" if stage is Stage.ENDED else ""), name, container)

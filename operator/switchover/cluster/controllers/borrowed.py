@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from switchover.cluster import names
+from switchover.command import kubectl
 
 _NAMED = {
     "configMap": ("configmap", "name"), "configMapRef": ("configmap", "name"), "configMapKeyRef": ("configmap", "name"),
@@ -30,8 +31,7 @@ def keep(template: Mapping[str, Any], workload: str, namespace: str) -> str:
     if not (used := objects(template, workload)):
         return ""
     return ("Take away nothing that the controllers' pods go on using, or they do not start again; Helm's upgrades leave"
-            f" what is annotated: kubectl --namespace {namespace} annotate --overwrite {' '.join(used)}"
-            " helm.sh/resource-policy=keep")
+            f" what is annotated: {kubectl(namespace, 'annotate --overwrite {} helm.sh/resource-policy=keep', used)}")
 
 
 def _below(value: Any) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from switchover.cluster.picture import Picture
+from switchover.command import kubectl
 from switchover.outside.observed import Known
 
 _POD = re.compile(r"(?P<set>[a-z0-9.-]*[a-z0-9])-\d+\.[a-z0-9-]+(\.(?P<namespace>[a-z0-9-]+)(\.svc(\..*)?)?)?\.?")
@@ -44,11 +45,11 @@ def _scale(picture: Picture, replicas: str) -> str:
     sets = Counter(each for found in behind for each in found)
     kafka = {(picture.namespace, name) for name in (*picture.broker_sets, picture.spec.controllers.name)}
     if not all(behind) or any((namespace, name) in kafka for namespace, name, _ in sets):
-        command = (f"kubectl --namespace {picture.namespace} scale statefulset/NAME --replicas={replicas or 'N'}, where NAME"
-                   f" is the StatefulSet behind {', '.join(named)}")
-        return command if replicas else f"{command} and N the number of its servers"
+        scaled = (f"{kubectl(picture.namespace, 'scale statefulset/NAME --replicas={}', replicas or 'N')}, where NAME"
+                  f" is the StatefulSet behind {', '.join(named)}")
+        return scaled if replicas else f"{scaled} and N the number of its servers"
     commands = " && ".join(
-        f"kubectl --namespace {namespace} scale statefulset/{name} --replicas={replicas or (servers if counted else 'N')}"
+        kubectl(namespace, "scale statefulset/{} --replicas={}", name, replicas or (servers if counted else "N"))
         for (namespace, name, counted), servers in sets.items())
     all_counted = all(counted for _, _, counted in sets)
     return commands if replicas or all_counted else f"{commands}, where N is the number of servers of each"

@@ -15,6 +15,7 @@ from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.gates.replicas import others_views, restart_is_safe
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
+from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.outside.observed import Known
 from switchover.reasons.brokers import FORWARDING_STUCK, LEADER_STUCK
@@ -125,11 +126,11 @@ def check_forwards(picture: Picture) -> Verdict:
 
 def _restart(picture: Picture, name: str) -> str:
     """Who restarts a broker, with the command."""
-    command = f"kubectl --namespace {picture.namespace} delete pod {name}"
+    restart = kubectl(picture.namespace, "delete pod {}", name)
     if name in picture.position.rescued:
-        return command
+        return restart
     return (f"Switchover restarts {name}, once, when that costs no partition its minimum in sync; to do it yourself:"
-            f" {command}")
+            f" {restart}")
 
 
 def check_leader_can_go(picture: Picture) -> Verdict:

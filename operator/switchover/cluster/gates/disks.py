@@ -3,13 +3,16 @@
 
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster.picture import Picture
+from switchover.command import command
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.kubernetes.reports import DiskReport
 from switchover.outside.observed import Known
 from switchover.reasons.brokers import DISKS_UNKNOWN, LOG_DIRECTORY_FORMATTED, TOPIC_ID_MISSING_ON_DISK
 from switchover.reasons.walk import NOT_OBSERVED
 
-REPORT_AGAIN = "its pod starts again and reports: kubectl delete pod {} (it comes back in its assigned mode)"
+
+def _report_again(name: str) -> str:
+    return f"its pod starts again and reports: {command('kubectl delete pod {}', name)} (it comes back in its assigned mode)"
 
 
 def _reports(picture: Picture) -> dict[str, DiskReport] | Verdict:
@@ -41,7 +44,7 @@ def check_disks_allow_rollback(picture: Picture) -> Verdict:
             return fail(LOG_DIRECTORY_FORMATTED, f"{name}: {first} was formatted by kafka-storage (meta.properties of"
                         " version 1); a broker on plain ZooKeeper refuses to start with it", subject=name,
                         observed=f"{report.formatted} of {report.directories} log directories", threshold="none",
-                        unblocks=f"make it version 0 as the runbook shows, then {REPORT_AGAIN.format(name)}")
+                        unblocks=f"make it version 0 as the runbook shows, then {_report_again(name)}")
     return passed(f"{sum(report.directories for report in reports.values())} log directories suit plain ZooKeeper mode")
 
 
@@ -56,7 +59,7 @@ def check_topic_ids_on_disk(picture: Picture) -> Verdict:
             return wait(TOPIC_ID_MISSING_ON_DISK, f"{name}: {first} has no partition.metadata, so its log has no topic id"
                         " (KAFKA-21022)", subject=name,
                         observed=f"{report.nameless} of {report.partitions} partition directories", threshold="none",
-                        unblocks=f"move it away if the broker has that partition no more; then {REPORT_AGAIN.format(name)}")
+                        unblocks=f"move it away if the broker has that partition no more; then {_report_again(name)}")
     return passed(f"{sum(report.partitions for report in reports.values())} partition directories with their topic ids")
 
 

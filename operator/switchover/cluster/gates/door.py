@@ -6,6 +6,7 @@ from switchover.cluster import names, template
 from switchover.cluster.door import edits
 from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.picture import Picture
+from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.kubernetes.workloads import Workload
 from switchover.outside.observed import Known, Unknown
@@ -36,14 +37,14 @@ def check_started_by_its_edits(picture: Picture) -> Verdict:
         if not wanted:
             return wait(DOOR_STILL_THERE, f"{name} was started through Switchover's door, not by its own template alone",
                         subject=name, observed=shown.value, threshold="no marker",
-                        unblocks=f"its template is restored; then kubectl --namespace {picture.namespace} delete pod {name}")
+                        unblocks=f"its template is restored; then {kubectl(picture.namespace, 'delete pod {}', name)}")
         if not shown.value:
             return fail(DOOR_NOT_PASSED, not_passed(picture, name), subject=name, observed="no marker", threshold=wanted,
                         unblocks="roll back (spec.desiredState: RolledBack), set spec.brokers[].start to the script that the"
                         " container really starts Kafka by, and try again")
         return wait(STARTED_BY_OTHER_EDITS, f"{name} was started with other edits than Secret {names.node_files(workload)}"
                     " has for it", subject=name, observed=shown.value, threshold=wanted,
-                    unblocks=f"kubectl --namespace {picture.namespace} delete pod {name}")
+                    unblocks=kubectl(picture.namespace, "delete pod {}", name))
     return passed(f"{', '.join(picture.batch)} started as written")
 
 

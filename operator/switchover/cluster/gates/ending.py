@@ -4,6 +4,7 @@ from switchover.cluster.ending import needs_zookeeper, zookeeper_servers
 from switchover.cluster.gates.read import kubernetes_of, log_of, samples, silence, zookeeper_of
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
+from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known
@@ -101,7 +102,7 @@ def check_zookeeper_unused(picture: Picture) -> Verdict:
         if workload is not None and (asking := ", ".join(needs_zookeeper.users(workload.template, connect))):
             cure = "apply a template without it, and let the pods restart while ZooKeeper is still there"
             if name == controllers:
-                cure = (f"take it out of the template: kubectl --namespace {picture.namespace} edit statefulset {name}; then"
+                cure = (f"take it out of the template: {kubectl(picture.namespace, 'edit statefulset {}', name)}; then"
                         " delete its pods one at a time, the quorum's leader last, while ZooKeeper is still there")
             return wait(PODS_NEED_ZOOKEEPER, f"{asking} of StatefulSet {name} asks for ZooKeeper: without it no pod of it"
                         " would start again", subject=f"StatefulSet {name}", observed=asking, threshold="none",

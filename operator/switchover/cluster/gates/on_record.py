@@ -14,6 +14,7 @@ from switchover.cluster.door import edits
 from switchover.cluster.gates.ending import check_zookeeper_released
 from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.picture import Picture
+from switchover.command import kubectl
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.gate import Gate, Verdict, fail, gravest, passed, unknown, wait
 from switchover.engine.record import RECORD
@@ -54,9 +55,12 @@ def find_claims(picture: Picture) -> Verdict:
         elif not holder and picture.step.expected.claimed and at.direction is Direction.FORWARD:
             return _contradicted(
                 picture, f"{subject} is not claimed by this migration", subject, "nobody", picture.uid,
-                f"if somebody took its annotation off: kubectl --namespace {picture.namespace} annotate statefulset {name}"
-                f" {names.CLAIM}={picture.uid}; else {PUT_BACK}")
+                f"if somebody took its annotation off: {_claim_again(picture, name)}; else {PUT_BACK}")
     return passed("the claims are as the record has them")
+
+
+def _claim_again(picture: Picture, name: str) -> str:
+    return kubectl(picture.namespace, "annotate statefulset {} {}={}", name, names.CLAIM, picture.uid)
 
 
 def find_assigned(picture: Picture) -> Verdict:

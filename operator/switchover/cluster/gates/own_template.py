@@ -12,6 +12,7 @@ from switchover.cluster.ending.own_configuration import Broker, Difference, diff
 from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
+from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, fail, passed, several, unknown, wait
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.reports import started_with
@@ -97,14 +98,14 @@ def _place(container: Mapping[str, Any], path: str) -> str:
 
 def _cure(picture: Picture, job: JobRun) -> str:
     return ("correct the values or the manifest, and apply it: a template that has changed is tried again by itself; else,"
-            f" kubectl --namespace {picture.namespace} delete job {job.name} has it tried again. Where it is meant so:"
+            f" {kubectl(picture.namespace, 'delete job {}', job.name)} has it tried again. Where it is meant so:"
             f" {_accept(picture)}")
 
 
 def _accept(picture: Picture) -> str:
-    accepted = ",".join(f'"{each}"' for each in (*picture.spec.accepted_risks, AcceptedRisk.UNTRIED_TEMPLATE))
-    return (f"kubectl --namespace {picture.namespace} patch kmig {picture.name}"
-            f""" --type merge --patch '{{"spec":{{"acceptedRisks":[{accepted}]}}}}', then approve HandOver again""")
+    accepted = {"spec": {"acceptedRisks": [*picture.spec.accepted_risks, AcceptedRisk.UNTRIED_TEMPLATE]}}
+    patch = kubectl(picture.namespace, "patch kmig {} --type merge --patch {}", picture.name, accepted)
+    return f"{patch}, then approve HandOver again"
 
 
 OWN_TEMPLATE_TRIED: Gate[Picture] = Gate("OwnTemplateTried", check_own_template_tried, needs=(Need.TRIALS,))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from switchover.cluster import names
 from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.picture import Picture
+from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, passed, several, unknown, wait
 from switchover.kubernetes.reports import REACH
 from switchover.outside.observed import Known
@@ -52,7 +53,7 @@ def _out_of_reach(picture: Picture, name: str, unreached: Mapping[str, bool]) ->
                " connections alone)"] if silent else [])]
     return wait(BROKERS_OUT_OF_REACH, f"pod {name} {', and '.join(told)}: once the cluster is claimed, brokers would hear"
                 " nothing from their controllers", subject=f"pod {name}", observed=len(unreached), threshold=0,
-                unblocks=f"{'; '.join(cure)}; then kubectl --namespace {picture.namespace} delete pod --selector {own}")
+                unblocks=f"{'; '.join(cure)}; then {kubectl(picture.namespace, 'delete pod --selector {}', own)}")
 
 
 CONTROLLERS_REACH_BROKERS: Gate[Picture] = Gate("ControllersReachBrokers", check_controllers_reach_brokers)

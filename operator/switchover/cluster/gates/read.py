@@ -7,6 +7,7 @@ from switchover.api.status import Direction
 from switchover.cluster import coming_up
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.picture import Picture
+from switchover.command import command, kubectl
 from switchover.engine.gate import Verdict, unknown, wait
 from switchover.engine.rollout import Phase
 from switchover.kafka.node import Quorum
@@ -74,12 +75,11 @@ def controllers_coming_up(picture: Picture) -> Verdict | None:
 
 def _other_spec(picture: Picture) -> str:
     """The way to other controllers, where nothing but they was made yet: their part of the spec stays as it is till then."""
-    at, (name, namespace) = picture.position, picture.named
+    at = picture.position
     if at.step != Step.PROVISION_CONTROLLERS or at.direction is Direction.BACKWARD:
         return ""
-    named = f"{name} --namespace {namespace}"
-    return (f"; where spec.controllers must change: switchover rollback {named}, change it once that is RolledBack, then"
-            f" switchover retry {named}")
+    rollback, retry = (command("switchover {} {} --namespace {}", act, *picture.named) for act in ("rollback", "retry"))
+    return f"; where spec.controllers must change: {rollback}, change it once that is RolledBack, then {retry}"
 
 
 def leading_controller(picture: Picture) -> str:
@@ -92,7 +92,7 @@ def leading_controller(picture: Picture) -> str:
 def hand_on_command(picture: Picture) -> str:
     """What lets another controller lead."""
     leader = leading_controller(picture)
-    return f"kubectl --namespace {picture.namespace} delete pod {leader}" if leader else (
+    return kubectl(picture.namespace, "delete pod {}", leader) if leader else (
         "delete the pod of the leading controller, once one leads")
 
 

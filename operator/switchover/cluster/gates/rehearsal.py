@@ -8,11 +8,10 @@ from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import replica_job
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report
+from switchover.command import command, kubectl
 from switchover.engine.gate import Gate, Verdict, fail, gravest, passed, unknown, wait
 from switchover.outside.observed import Known
 from switchover.reasons.rehearsal import REHEARSAL_FAILED, REHEARSAL_INCOMPLETE, REHEARSAL_RUNNING, REHEARSAL_UNKNOWN
-
-AGAIN = "kubectl delete job"
 
 
 def check_rehearsed(picture: Picture) -> Verdict:
@@ -67,7 +66,7 @@ def _found(picture: Picture) -> Report | Verdict:
     if isinstance(found, str):
         return fail(REHEARSAL_FAILED, f"the rehearsal did not come to its end: {found}", subject=_job(picture),
                     unblocks=f"mend what it names; it is made again when the spec or the brokers' template has changed, else"
-                             f" {AGAIN} --namespace {picture.namespace} {replica_job.job_name(picture.name)};"
+                             f" {kubectl(picture.namespace, 'delete job {}', replica_job.job_name(picture.name))};"
                              " or set spec.rehearsal.enabled to false")
     return found.at(picture.spec.zookeeper.connect)
 
@@ -78,7 +77,8 @@ def _findings(picture: Picture, found: Report) -> Iterator[Verdict]:
         yield Verdict(outcome, each.reason, each.message, each.subject, unblocks=each.cure, severity=each.severity)
     if found.more:
         yield fail(REHEARSAL_INCOMPLETE, f"{found.more} more findings had no room in the report", subject=_job(picture),
-                   unblocks=f"kubectl logs job/{replica_job.job_name(picture.name)} -c {replica_job.CONDUCTOR} has them all")
+                   unblocks=command("kubectl logs job/{} -c {}", replica_job.job_name(picture.name), replica_job.CONDUCTOR)
+                   + " has them all")
 
 
 def _job(picture: Picture) -> str:

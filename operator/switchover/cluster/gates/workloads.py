@@ -11,6 +11,7 @@ from switchover.cluster.door.layout import ContainerMissing, container_of
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.gates.read import kubernetes_of, samples
 from switchover.cluster.picture import Picture
+from switchover.command import command, kubectl
 from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.kubernetes import gitops
 from switchover.kubernetes.workloads import Workload
@@ -90,12 +91,12 @@ def _reverted(picture: Picture, workload: Workload, changed: Sequence[str]) -> V
     if "strategy" in changed:
         meaning = "Kubernetes itself may restart its pods now, one after the other, ungated"
     stop = tool.suspend if tool is not None else "stop whatever applies the old manifest"
-    kubectl, cure = f"kubectl --namespace {picture.namespace}", [stop]
+    cure = [stop]
     if "strategy" in changed:
-        cure.append(f"{kubectl} patch statefulset {name} --type merge --patch"
-                    """ '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}'""")
+        held = {"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": None}}}
+        cure.append(kubectl(picture.namespace, "patch statefulset {} --type merge --patch {}", name, held))
     if {"volumes", "mounts", "image"} & {*changed}:
-        cure.append(f"{kubectl} rollout undo statefulset {name}")
+        cure.append(kubectl(picture.namespace, "rollout undo statefulset {}", name))
     return fail(REVERTED_BY_GITOPS, f"{who} changed {', '.join(changed)} of StatefulSet {name} back: {meaning}",
                 subject=f"StatefulSet {name}", observed=writer.name if writer is not None else "", threshold=names.MANAGER,
                 unblocks="; then ".join(cure))
@@ -116,10 +117,11 @@ def check_replicas_unchanged(picture: Picture) -> Verdict:
                         observed=workload.replicas, threshold=len(pods),
                         unblocks=f"stop what scaled it (an autoscaler?) and scale it back to {len(pods)}")
         first = int(pods[0].rpartition("-")[2])
+        cure = kubectl(picture.namespace, "patch statefulset {} --type merge --patch {}", name,
+                       {"spec": {"ordinals": {"start": first}}})
         return fail(REPLICAS_CHANGED, f"spec.ordinals.start of StatefulSet {name} was changed while its nodes are being"
                     " moved: Kubernetes replaces pods by others", subject=name, observed=workload.first_ordinal,
-                    threshold=first, unblocks=f"kubectl --namespace {picture.namespace} patch statefulset {name} --type"
-                    f" merge --patch '{{\"spec\":{{\"ordinals\":{{\"start\":{first}}}}}}}'")
+                    threshold=first, unblocks=cure)
     return passed("the number of nodes is as on record")
 
 
@@ -132,7 +134,7 @@ def check_nodes_schedulable(picture: Picture) -> Verdict:
         for pod in workload.pods.values() if workload is not None else ():
             if pod.cordoned:
                 return wait(NODE_CORDONED, f"node {pod.node} is cordoned and carries {pod.name}", subject=pod.node,
-                            unblocks=f"kubectl uncordon {pod.node}")
+                            unblocks=command("kubectl uncordon {}", pod.node))
     unseen = any(pod.cordoned is None for each in state.brokers.values() if each for pod in each.pods.values())
     return passed("we may not read nodes" if unseen else "no node of a broker is cordoned")
 
@@ -168,10 +170,9 @@ def _who_wrote(workload: Workload) -> str:
 
 def _back_to(picture: Picture, workload: Workload, revision: str) -> str:
     """A ControllerRevision has the name that the pods have as their revision, and a number that `undo` wants."""
-    kubectl = f"kubectl --namespace {picture.namespace}"
-    number = f"$({kubectl} get controllerrevision {revision} --output jsonpath={{.revision}})"
-    return ("stop what writes the template, then give it back what the pods run:"
-            f" {kubectl} rollout undo statefulset {workload.name} --to-revision={number}")
+    number = kubectl(picture.namespace, "get controllerrevision {} --output jsonpath={{.revision}}", revision)
+    undo = kubectl(picture.namespace, "rollout undo statefulset {} --to-revision=$({})", workload.name, number)
+    return f"stop what writes the template, then give it back what the pods run: {undo}"
 
 
 def check_users_template_can_be(picture: Picture) -> Verdict:
@@ -220,8 +221,8 @@ def check_only_ours_would_restart(picture: Picture) -> Verdict:
 
 
 def _to_own_configuration(picture: Picture) -> str:
-    return (f"kubectl --namespace {picture.namespace} patch kmig {picture.name} --type merge --patch"
-            """ '{"spec":{"handOver":"OwnConfiguration"}}'""")
+    return kubectl(picture.namespace, "patch kmig {} --type merge --patch {}", picture.name,
+                   {"spec": {"handOver": "OwnConfiguration"}})
 
 
 def _and_keep(picture: Picture, state: KubernetesState) -> str:

@@ -7,6 +7,7 @@ from switchover.cluster import modes
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture, is_older
 from switchover.cluster.preflight.reading import examined, image_of, pods, workloads, zookeeper
+from switchover.command import kubectl
 from switchover.engine.gate import Verdict, check, fail, info, several, unknown, warn
 from switchover.kafka.releases import NEWEST_FETCH, final_protocol
 from switchover.outside.observed import Known, Unknown
@@ -77,13 +78,12 @@ def _upgrade(picture: Picture, pod: str, broker_id: int) -> str:
     workload = pod.rpartition("-")[0]
     settings = picture.facts.broker_settings.get(broker_id)
     live = settings.value.get(modes.PROTOCOL_VERSION, "") if isinstance(settings, Known) else ""
-    kubectl = f"kubectl --namespace {picture.namespace}"
     brokers = picture.brokers_of(workload)
     container = brokers.value.container if isinstance(brokers, Known) else picture.broker_sets[workload].container
-    image = f"{container or 'CONTAINER'}=REGISTRY/kafka:3.9.2"
+    image = kubectl(picture.namespace, "set image statefulset {} {}=REGISTRY/kafka:3.9.2", workload,
+                    container or "CONTAINER")
     return (f"set {modes.PROTOCOL_VERSION}={modes.release_of(live) or 'RELEASE'} in the brokers' configuration, where it is"
-            f" not; then {kubectl} set image statefulset {workload} {image}; then {kubectl} rollout status statefulset"
-            f" {workload}")
+            f" not; then {image}; then {kubectl(picture.namespace, 'rollout status statefulset {}', workload)}")
 
 
 def _protocol_trouble(picture: Picture, protocols: Mapping[int, str]) -> Iterator[Verdict]:

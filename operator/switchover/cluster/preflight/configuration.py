@@ -7,6 +7,7 @@ from switchover.cluster.door.brokers import PROTOCOL_MAP
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import Configured, configured, examined, pods
+from switchover.command import command
 from switchover.engine.gate import Verdict, check, fail, info, several, warn
 from switchover.kafka.node import MARKER, BrokerExamination
 from switchover.reasons.brokers import DOOR_STILL_THERE
@@ -52,12 +53,12 @@ def find_listeners_of_run_time(picture: Picture) -> Iterator[Verdict]:
         others = sorted(own.keys() - {*LISTENERS, PROTOCOL_MAP})
         beside = f", nor with {several(others)}, which is set like that as well" if others else ""
         settings = " and ".join(f"{key}={own[key]}" for key in lost)
+        drop = command("kafka-configs.sh --bootstrap-server {} --alter --entity-type brokers --entity-name {}"
+                       " --delete-config {}", picture.spec.kafka.bootstrap_servers, broker_id, ",".join(lost))
         yield fail(LISTENERS_SET_AT_RUN_TIME, f"broker {broker_id} ({pod}) has {' and '.join(lost)} set at run time: on"
                    f" KRaft it does not start with that{beside}", subject=pod, observed=settings,
                    threshold="in its configuration",
-                   unblocks=f"put {settings} into the configuration of {pod}, and restart it; then kafka-configs.sh"
-                   f" --bootstrap-server {picture.spec.kafka.bootstrap_servers} --alter --entity-type brokers --entity-name"
-                   f" {broker_id} --delete-config {','.join(lost)}")
+                   unblocks=f"put {settings} into the configuration of {pod}, and restart it; then {drop}")
 
 
 def _stays(key: str, told: BrokerExamination, controllers: str) -> bool:

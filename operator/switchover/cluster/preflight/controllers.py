@@ -1,7 +1,6 @@
 """Whether the controllers of the spec can be made for these brokers. Preflight looks, and so does ProvisionControllers
 right before it makes them: until then the spec may change, and so may the namespace."""
 
-import json
 from collections.abc import Iterator
 
 from switchover.cluster import names
@@ -10,6 +9,7 @@ from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight import configuration, objects, residue, security
 from switchover.cluster.preflight.reading import configured, pods, workloads
+from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, check, fail
 from switchover.kubernetes.selectors import selects
 from switchover.reasons.preflight_cluster import LISTENER_NAME_TAKEN, NODE_ID_TAKEN, SEVERAL_BUDGETS
@@ -41,12 +41,11 @@ def find_budgets(picture: Picture) -> Iterator[Verdict]:
             continue
         but_them = {"key": names.CONTROLLERS_LABEL, "operator": "DoesNotExist"}
         expressions = [*((selector or {}).get("matchExpressions") or ()), but_them]
-        patch = json.dumps({"spec": {"selector": {"matchExpressions": expressions}}})
         subject = f"PodDisruptionBudget {budget}"
         yield fail(SEVERAL_BUDGETS, f"{subject} would select the controllers, beside the one that the migration makes for"
                    " them: Kubernetes refuses to evict such a pod", subject=subject, observed=2, threshold=1,
-                   unblocks=f"kubectl --namespace {picture.namespace} patch poddisruptionbudget {budget} --type merge"
-                   f" --patch '{patch}'")
+                   unblocks=kubectl(picture.namespace, "patch poddisruptionbudget {} --type merge --patch {}", budget,
+                                    {"spec": {"selector": {"matchExpressions": expressions}}}))
 
 
 CHECKS = (

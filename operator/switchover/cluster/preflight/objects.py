@@ -11,6 +11,7 @@ from switchover.cluster.ending import needs_zookeeper
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import configured, examined, image_of, kubernetes, workloads
+from switchover.command import kubectl
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, several, unknown, wait, warn
 from switchover.grouped import grouped
 from switchover.kubernetes.workloads import Workload
@@ -159,10 +160,10 @@ def _budgets_of_a_pod(picture: Picture, workload: Workload) -> Iterator[Verdict]
                f"the next pods of StatefulSet {workload.name} have")
         selected = {budget: sum(budget in pod.budgets for pod in pods) for budget in budgets}
         narrow = [budget for budget in budgets if selected[budget] < max(selected.values())]
-        command = f"kubectl --namespace {picture.namespace} delete poddisruptionbudget"
-        cure = f"{command} NAME, where NAME is the one of {several(budgets)} that guards nothing else"
-        if len(narrow) == len(budgets) - 1:
-            cure = f"unless that guards other pods, too: {command} {' '.join(narrow)}"
+        known = len(narrow) == len(budgets) - 1
+        delete = kubectl(picture.namespace, "delete poddisruptionbudget {}", narrow if known else "NAME")
+        cure = (f"unless that guards other pods, too: {delete}" if known
+                else f"{delete}, where NAME is the one of {several(budgets)} that guards nothing else")
         yield fail(SEVERAL_BUDGETS, f"{who} more than one PodDisruptionBudget ({several(budgets)}): Kubernetes refuses to"
                    " evict such a pod", subject=f"StatefulSet {workload.name}", observed=len(budgets), threshold=1,
                    unblocks=cure)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import workloads
+from switchover.command import kubectl
 from switchover.engine.gate import Verdict, check, fail, info, warn
 from switchover.kubernetes import gitops
 from switchover.kubernetes.workloads import Workload
@@ -27,15 +28,18 @@ def find_other_owners(picture: Picture) -> Iterator[Verdict]:
         if workload.marks.get(gitops.WAVE, "").casefold() == "true":
             yield warn("TemplateRewritten", f"Wave writes a hash of every Secret that StatefulSet {name} mounts into its"
                        " template: each change of ours would ask for a restart that is not due, and HandOver would wait for"
-                       " it", subject=subject, observed=gitops.WAVE, cure=f"until HandOver: kubectl --namespace"
-                       f" {picture.namespace} annotate statefulset {name} {gitops.WAVE}-")
+                       " it", subject=subject, observed=gitops.WAVE,
+                       cure=f"until HandOver: {_unmark(picture, name, gitops.WAVE)}")
         if mark := gitops.reloads(workload):
             yield warn("TemplateRewritten", f"Stakater's Reloader writes into the template of StatefulSet {name} whenever"
                        " one of its Secrets or ConfigMaps changes: ours are marked to be ignored, a change of another would"
                        " ask for a restart that is not due, and HandOver would wait for it", subject=subject, observed=mark,
-                       cure="change none of them before HandOver, or until then: kubectl --namespace"
-                       f" {picture.namespace} annotate statefulset {name} {mark}-")
+                       cure=f"change none of them before HandOver, or until then: {_unmark(picture, name, mark)}")
         yield from _tool(workload, picture.namespace)
+
+
+def _unmark(picture: Picture, name: str, mark: str) -> str:
+    return kubectl(picture.namespace, "annotate statefulset {} {}-", name, mark)
 
 
 def _tool(workload: Workload, namespace: str) -> Iterator[Verdict]:

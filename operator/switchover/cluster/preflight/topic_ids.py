@@ -3,13 +3,13 @@
 KRaft knows topics by their ids, and a broker does not serve a log that has another id (docs/facts/kraft.md#topic-ids).
 """
 
-import shlex
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import configured, examined, of_each_broker, pods, topics
+from switchover.command import Command, command, kubectl
 from switchover.engine.gate import Verdict, check, fail, several, unknown, wait
 from switchover.kafka.node import TopicIds
 from switchover.reasons.preflight_cluster import TOPIC_ID_DIFFERS, TOPIC_WITHOUT_ID
@@ -42,7 +42,7 @@ def _troubles(picture: Picture, told: Mapping[int, TopicIds]) -> Iterator[Verdic
                        " the brokers serve: one that restarts does not serve its partitions any more", subject=name,
                        observed=several(served), threshold="the id on the disks",
                        unblocks="restart no broker; write the disks' id into ZooKeeper, and have the controller read it: "
-                       + _put(picture, topic, name, on_disk, "z delete /controller"))
+                       + _put(picture, topic, name, on_disk, elect=True))
         elif len(served) > 1:
             yield wait(TOPIC_ID_DIFFERS, f"brokers serve topic {name} by several ids", subject=name,
                        observed=several(served), threshold="one id", unblocks="the controller has told every broker its id")
@@ -64,28 +64,30 @@ def _troubles(picture: Picture, told: Mapping[int, TopicIds]) -> Iterator[Verdic
                    " controller writes ids then")
 
 
-def _put(picture: Picture, topic: ZooKeeperTopic, name: str, topic_id: str, then: str = "") -> str:
+def _put(picture: Picture, topic: ZooKeeperTopic, name: str, topic_id: str, *, elect: bool = False) -> str:
     """The command that writes a topic's id into its node and leaves all else there as it is.
 
-    It writes nothing where the node is not what it takes it for, or was written meanwhile.
+    It writes nothing where the node is not what it takes it for, or was written meanwhile. `elect`: then the brokers choose
+    a controller, which reads it.
     """
-    edit = r"""/"topic_id"/!s/^\({.*\)}$/\1,"topic_id":"'$i'"}/p""" if topic.topic_id is None else (
-        r"""/^{/s/"topic_id": *"[^"]*"/"topic_id":"'$i'"/p""")
-    steps = (
-        "[[ $i =~ ^[A-Za-z0-9_-]{22}$ ]]", 'n=$(z get -s "$p")', f"""d=$(sed -n '{edit}' <<<"$n")""", '[ "$d" ]',
-        """z set -v "$(sed -n 's/^dataVersion = //p' <<<"$n")" "$p" "$d\"""", *filter(None, (then,)))
-    return (f"""(z() {{ zookeeper-shell.sh {picture.spec.zookeeper.connect} "$@"; }};"""
-            f" p={shlex.quote(f'/brokers/topics/{name}')}; i={topic_id}; {' && '.join(steps)} || echo nothing was written)")
+    edit = command(r"""'/"topic_id"/!s/^\({{.*\)}}$/\1,"topic_id":"'$i'"}}/p'""" if topic.topic_id is None
+                   else r"""'/^{{/s/"topic_id": *"[^"]*"/"topic_id":"'$i'"/p'""")
+    return command(
+        """(z() {{ zookeeper-shell.sh {} "$@"; }}; p={}; i={}; [[ $i =~ ^[A-Za-z0-9_-]{{22}}$ ]] && n=$(z get -s "$p")"""
+        """ && d=$(sed -n {} <<<"$n") && [ "$d" ]"""
+        """ && z set -v "$(sed -n 's/^dataVersion = //p' <<<"$n")" "$p" "$d\""""
+        + (" && z delete /controller" if elect else "") + " || echo nothing was written)",
+        picture.spec.zookeeper.connect, f"/brokers/topics/{name}", topic_id, edit)
 
 
-def _on_disk(picture: Picture, partition: str, broker_id: int) -> str:
+def _on_disk(picture: Picture, partition: str, broker_id: int) -> Command:
     """What reads the id of a partition's topic where a broker has it."""
     container = next(each.container["name"] for each in configured(picture) if each.broker_id == broker_id)
     pod = next(pod for pod, known in pods(picture).items() if known == broker_id)
-    files = (f"{directory.path.rstrip('/')}/{partition}/partition.metadata"
-             for directory in dict(examined(picture))[broker_id].log_directories if not directory.offline)
-    return (f"$(kubectl --namespace {picture.namespace} exec {pod} --container {container} --"
-            f" cat {' '.join(map(shlex.quote, files))} | sed -n 's/^topic_id: //p')")
+    files = [f"{directory.path.rstrip('/')}/{partition}/partition.metadata"
+             for directory in dict(examined(picture))[broker_id].log_directories if not directory.offline]
+    read = kubectl(picture.namespace, "exec {} --container {} -- cat {}", pod, container, files)
+    return command("$({} | sed -n 's/^topic_id: //p')", read)
 
 
 CHECKS = (

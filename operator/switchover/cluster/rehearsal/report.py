@@ -1,7 +1,6 @@
 """What a rehearsal found, as people and the operator read it: it names nodes and keys, and shows no value."""
 
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
@@ -9,6 +8,7 @@ from typing import Any
 
 from switchover import documents
 from switchover.api.status import Severity
+from switchover.command import command
 from switchover.job_message import LARGEST
 from switchover.visible import in_markdown
 
@@ -45,17 +45,17 @@ class Finding:
 
 
 ZOOKEEPER = "ZOOKEEPER_CONNECT"
-"""Stands in a cure for the brokers' zookeeper.connect, which a replica does not know."""
+"""Stands in a cure for the brokers' zookeeper.connect, which a replica does not know. Nothing in that one ends a word."""
 
 
 def delete(path: str) -> str:
     """The command that deletes a node."""
-    return f"zookeeper-shell.sh {ZOOKEEPER} delete {shlex.quote(path)}"
+    return command("zookeeper-shell.sh " + ZOOKEEPER + " delete {}", path)
 
 
 def get(path: str) -> str:
     """The command that shows a node."""
-    return f"zookeeper-shell.sh {ZOOKEEPER} get {shlex.quote(path)}"
+    return command("zookeeper-shell.sh " + ZOOKEEPER + " get {}", path)
 
 
 @dataclass(frozen=True, slots=True)
