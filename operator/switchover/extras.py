@@ -4,6 +4,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from switchover.command import command as said
+
 OF_COMMAND = {"run": "operator", "pipeline": "pipeline"}
 """The extra that a command needs; every other needs `cli`, which these two contain."""
 
@@ -24,6 +26,7 @@ def needed_by(command: str) -> Iterator[None]:
         if package == "switchover" or package in sys.stdlib_module_names:
             raise
         extra = OF_COMMAND.get(command, "cli")
-        told = f"switchover {command} needs switchover[{extra}]: pip install 'switchover[{extra}]'" if command else NONE
+        lacks = f"switchover[{extra}]"
+        told = f"{said('switchover {}', command)} needs {lacks}: {said('pip install {}', lacks)}" if command else NONE
         print(f"{told} ({package} is not installed)", file=sys.stderr)
         sys.exit(2)

@@ -11,6 +11,7 @@ from switchover.api.status import Direction, Phase, Rollback
 from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.steps import step_record
 from switchover.cli.tree import clock, wait_words
+from switchover.command import command
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.intent import ABANDON, RETRY, retry_of
@@ -63,7 +64,7 @@ def plan_to_approve(found: Found, step: str) -> str:
     status = without_foreign_record(found.resource, 0.0)[0].get("status") or {}
     hashed = str(status.get("planHash") or "")
     if not hashed:
-        raise Refused(f"{found.name} has no plan to approve yet: Preflight has not ended (switchover status {found.name})")
+        raise Refused(f"{found.name} has no plan to approve yet: Preflight has not ended ({_command('status', found)})")
     return hashed
 
 
@@ -120,16 +121,16 @@ def refuse(found: Found, act: Act) -> None:
     """Refused where the act could not be done, or would do nothing."""
     phase, wanted = found.status.get("phase"), _desired(found)
     if "deletionTimestamp" in found.resource["metadata"] and act is not Act.ABANDON:
-        raise Refused(f"{found.name} is being deleted: switchover status {found.name} says what it waits for")
+        raise Refused(f"{found.name} is being deleted: {_command('status', found)} says what it waits for")
     if phase == Phase.SUCCEEDED and act is not Act.ABANDON:
         raise Refused(f"{found.name} has succeeded: there is nothing to {act}")
     if act is Act.RETRY:
         _refuse_retry(found)
     elif act is Act.RESUME and wanted == DESIRED[act] and _is_back(found):
-        raise Refused(f"{found.name} {_turned(found)}: resume changes nothing; switchover retry {found.name} begins attempt"
+        raise Refused(f"{found.name} {_turned(found)}: resume changes nothing; {_command('retry', found)} begins attempt"
                       f" {_attempt(found) + 1}")
     elif act in DESIRED and wanted == DESIRED[act]:
-        raise Refused(f"{found.name}: spec.desiredState is {wanted} already (switchover status {found.name})")
+        raise Refused(f"{found.name}: spec.desiredState is {wanted} already ({_command('status', found)})")
     if act is Act.ROLLBACK and (found.status.get("rollback") or {}).get("available") is False:
         lost = (found.status.get("rollback") or {}).get("lostAtStep") or "a step that cannot be taken back"
         raise Refused(f"{found.name} cannot be rolled back: the point of no return was passed with {lost}")
@@ -143,7 +144,7 @@ def words(found: Found, act: Act) -> Iterator[str]:
     match act:
         case Act.PAUSE:
             yield "no step and no batch begins; what must not stay half done is finished first; gates are still evaluated"
-            yield f"nothing is rolled back; to go on: switchover resume {found.name}"
+            yield f"nothing is rolled back; to go on: {_command('resume', found)}"
         case Act.RESUME:
             yield from _resumed(found, step)
         case Act.ROLLBACK:
@@ -187,6 +188,10 @@ def _as_read(resource: Mapping[str, Any]) -> Sequence[Operation]:
     return as_read(resource["metadata"]["uid"], resource["metadata"]["resourceVersion"])
 
 
+def _command(act: str, found: Found) -> str:
+    return command("switchover {} {}", act, found.name)
+
+
 def _desired(found: Found) -> str:
     return str((found.resource.get("spec") or {}).get("desiredState", DesiredState.RUNNING))
 
@@ -224,7 +229,7 @@ def _step(found: Found) -> str:
 def _refuse_retry(found: Found) -> None:
     if not _is_back(found):
         raise Refused(f"{found.name} is not rolled back: it stands at {_step(found)}, and goes on once its gates pass; to"
-                      f" begin from the start, first switchover rollback {found.name}")
+                      f" begin from the start, first {_command('rollback', found)}")
     if found.is_retried:
         raise Refused(f"{found.name} {_turned(found)}: attempt {_attempt(found) + 1} begins by itself after that")
 
@@ -240,7 +245,7 @@ def _begun_again(found: Found) -> Iterator[str]:
 def _resumed(found: Found, step: str) -> Iterator[str]:
     plan = found.status.get("plan") or {}
     if (found.status.get("rollback") or {}).get("failure") and _desired(found) != DesiredState.ROLLED_BACK:
-        yield f"it {_turned(found)}, and that goes on; switchover retry {found.name} begins attempt {_attempt(found) + 1}"
+        yield f"it {_turned(found)}, and that goes on; {_command('retry', found)} begins attempt {_attempt(found) + 1}"
         return
     match _desired(found):
         case DesiredState.ROLLED_BACK if found.status.get("phase") == Phase.ROLLED_BACK:
@@ -258,7 +263,7 @@ def _resumed(found: Found, step: str) -> Iterator[str]:
 def _taken_back(found: Found, step: str) -> Iterator[str]:
     if _is_back(found):
         goes_on = "" if _is_over(found) else ": that goes on to its end"
-        yield f"it {_turned(found)}{goes_on}; nothing begins again before switchover retry {found.name}"
+        yield f"it {_turned(found)}{goes_on}; nothing begins again before {_command('retry', found)}"
         return
     names = list(found.plan().names)
     done = [name for name in names[1:names.index(step) + 1] if step_record(found.status, name)] if step in names else []
@@ -269,7 +274,7 @@ def _taken_back(found: Found, step: str) -> Iterator[str]:
     takes = (found.status.get("rollback") or {}).get("estimatedSeconds")
     if takes is not None:
         yield f"it takes about {clock(takes)}, restarts included, and waits for no window"
-    yield f"switchover resume {found.name} turns it forward again; once the rollback is finished, every approval is void"
+    yield f"{_command('resume', found)} turns it forward again; once the rollback is finished, every approval is void"
 
 
 def _left(found: Found, step: str) -> Iterator[str]:
@@ -289,4 +294,4 @@ def _left(found: Found, step: str) -> Iterator[str]:
         yield "brokers keep their mode and the update strategy OnDelete; controllers and Secrets stay, unwatched"
     else:
         yield "a Deployment that is held rolls nothing out by itself, and autoscalers stay paused"
-    yield f"to roll it back instead: switchover rollback {found.name}"
+    yield f"to roll it back instead: {_command('rollback', found)}"

@@ -22,6 +22,7 @@ from switchover.cluster.estimate import direction_seconds, rollback_seconds
 from switchover.cluster.kind import KafkaMigrations
 from switchover.cluster.picture import Picture
 from switchover.cluster.preview import changes, lines, preview
+from switchover.command import Command, command, kubectl
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.gate import Verdict
@@ -163,7 +164,7 @@ def words(look: Look[Any]) -> Iterator[str]:
         if verdict.unblocks:
             yield f"     unblocks: {verdict.unblocks}"
     if any(judgement.verdict.outcome is Outcome.UNKNOWN for judgement in look.begun.judged.values()):
-        yield _from_inside(look, "", "plan", look.picture.named[0])
+        yield _from_inside(look, command("switchover plan --namespace {} {}", *reversed(look.picture.named)))
     yield from _found(look)
     if at.step == PREFLIGHT:
         yield from _preview(look)
@@ -186,18 +187,18 @@ def preflight(look: Look[Any]) -> Iterator[str]:
     for verdict, gates in unseen:
         yield f"unseen {verdict.reason}{_subject(verdict)} {verdict.message} ({', '.join(gates)})"
     if unseen:
-        yield _from_inside(look, "--stdin ", "preflight", "--file - < MANIFEST")
+        yield _from_inside(look, command("switchover preflight --namespace {} --file - < MANIFEST", look.picture.named[1]))
     yield from _preview(look)
     counts = Counter(str(finding.severity) for finding in look.findings)
     yield ", ".join((*(counted(counts[severity], severity) for severity in Severity), f"{len(unseen)} unseen"))
 
 
-def _from_inside(look: Look[Any], how: str, command: str, arguments: str) -> str:
+def _from_inside(look: Look[Any], what: Command) -> str:
     """The command that sees what a laptop often does not."""
     where, pod = look.operator or ("ITS-NAMESPACE", "deployment/switchover")
     unseen = "" if look.operator else "where an operator runs that serves the namespace, "
-    return (f"     if Kafka or ZooKeeper cannot be reached from here: {unseen}kubectl --namespace {where} exec {how}{pod} "
-            f"-- switchover {command} --namespace {look.picture.named[1]} {arguments}")
+    return (f"     if Kafka or ZooKeeper cannot be reached from here: {unseen}"
+            + kubectl(where, "exec --stdin {} -- {}" if "<" in what else "exec {} -- {}", pod, what))
 
 
 def _found(look: Look[Any]) -> Iterator[str]:

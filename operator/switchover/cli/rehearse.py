@@ -19,6 +19,7 @@ from switchover.cluster.observe.rehearsal import handed_in
 from switchover.cluster.rehearsal import replica_job
 from switchover.cluster.rehearsal import report as reports
 from switchover.cluster.rehearsal.report import Report
+from switchover.command import command
 from switchover.kafka.ports import KafkaNodes
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.jobs import JobRun
@@ -87,7 +88,8 @@ async def _rehearse(own_image: str, migration: KafkaMigration, release: str, wor
         return await _ended(workloads, name, told)
     finally:
         if keep:
-            told(f"kept for {replica_job.KEPT_SECONDS // 60} minutes: kubectl logs job/{name} -c {replica_job.CONDUCTOR}")
+            told(f"kept for {replica_job.KEPT_SECONDS // 60} minutes: "
+                 + command("kubectl logs job/{} -c {}", name, replica_job.CONDUCTOR))
         else:
             await workloads.delete_object("batch/v1", "Job", name)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
+from switchover.command import command
 from switchover.job_message import Job, JobMessage, Result
 from switchover.pipeline.config import Config, load
 from switchover.pipeline.failures import cause, from_below
@@ -37,7 +38,7 @@ def run(job: str, file: Path) -> int:
 
 
 def _refuse(job: str, why: str) -> int:
-    print(f"switchover pipeline {job}: {printable(why)}", file=sys.stderr)
+    print(f"{command('switchover pipeline {}', job)}: {printable(why)}", file=sys.stderr)
     _leave(JobMessage(job, Result.FAILED, reason=why))
     return 2
 

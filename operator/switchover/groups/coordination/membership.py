@@ -1,5 +1,6 @@
 """Who takes part: every pod of ours as the kind of consumer that it is to be, and nobody else."""
 
+from switchover.command import command
 from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.groups.coordination.members import Consumer, Members
 from switchover.groups.coordination.read import members_of
@@ -44,8 +45,9 @@ def check_new_pods_join(picture: Picture) -> Verdict:
         if not kinds and up > JOIN_SECONDS:
             return fail(NOT_A_MEMBER, f"pod {pod.name} is no member of group {picture.spec.group}", subject=pod.name,
                         observed=f"Ready for {up:.0f} s", threshold=f"a member within {JOIN_SECONDS:.0f} s",
-                        unblocks=f"look at kubectl logs {pod.name}: its group id and, of all but KafkaConsumers, its"
-                                 " zookeeper.connect must be those of spec, chroot included, and its host name the pod's")
+                        unblocks=f"look at {command('kubectl logs {}', pod.name)}: its group id and, of all but"
+                                 " KafkaConsumers, its zookeeper.connect must be those of spec, chroot included, and its"
+                                 " host name the pod's")
     return passed("no new pod stays out of the group")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from switchover.command import command
 from switchover.engine.gate import NAMED, Gate, Verdict, fail, passed, several, wait
 from switchover.groups.gates.read import fleet_of, group_of, samples
 from switchover.groups.picture import ORIGINAL, Picture
@@ -40,8 +41,8 @@ def restarts(pod: MemberPod) -> Verdict:
     """A new pod fails."""
     return fail(NEW_POD_RESTARTS, f"pod {pod.name} has restarted{f': {pod.trouble}' if pod.trouble else ''}",
                 subject=pod.name, observed=f"{pod.restarts} restarts", threshold="none",
-                unblocks=f"look at kubectl logs --previous {pod.name}, correct the change in spec.workloads, and"
-                         " begin again after a rollback")
+                unblocks=f"look at {command('kubectl logs --previous {}', pod.name)}, correct the change in spec.workloads,"
+                         " and begin again after a rollback")
 
 
 def no_member_to_be(mode: str, pod: MemberPod) -> Verdict | None:
@@ -108,8 +109,8 @@ def check_new_pods_join(picture: Picture) -> Verdict:
             cause = refused or "no cause is known; it may not have connected at all"
             return fail(NOT_A_MEMBER, f"pod {pod.name} is no member of group {group.name}: {cause}", subject=pod.name,
                         observed=seen, threshold=f"a member within {JOIN_SECONDS:.0f} s",
-                        unblocks=f"look at kubectl logs {pod.name}; clients of librdkafka before 2.15 say nothing when a"
-                                 " broker refuses them")
+                        unblocks=f"look at {command('kubectl logs {}', pod.name)}; clients of librdkafka before 2.15 say"
+                                 " nothing when a broker refuses them")
     return passed("no new pod stays out of the group")
 
 

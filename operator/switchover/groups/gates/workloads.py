@@ -2,6 +2,7 @@
 
 from switchover.api.consumer_group_migration import Workload
 from switchover.api.status import Direction
+from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.groups import goals
 from switchover.groups.gates.read import fleet_of
@@ -59,8 +60,8 @@ def not_claimed(picture: Picture, source: MemberWorkload) -> Verdict:
              else "stop what takes annotations off that Git does not have")
     return fail(NOT_CLAIMED, f"{source} is not claimed by this migration any more: no pod is moved, forward or back",
                 subject=source.name, observed=source.claimed_by or "nobody", threshold=picture.uid,
-                unblocks=f"{first}; then kubectl --namespace {picture.namespace} annotate {source.kind.lower()}"
-                         f" {source.name} --overwrite {names.CLAIM}={picture.uid}")
+                unblocks=f"{first}; then " + kubectl(picture.namespace, "annotate {} {} --overwrite {}={}",
+                                                     source.kind.lower(), source.name, names.CLAIM, picture.uid))
 
 
 def _is_reverted(picture: Picture, workload: Workload, source: MemberWorkload) -> bool:
@@ -106,16 +107,16 @@ def _written_by(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]
 def _not_as_many(picture: Picture, scaled: MemberWorkload, wanted: int) -> Verdict:
     return fail(REPLICAS_CHANGED, f"{scaled} was scaled while pods are being moved: it has {scaled.replicas}, where by the"
                 f" record it has {wanted}; no pod is moved, forward or back", subject=scaled.name, observed=scaled.replicas,
-                threshold=wanted, unblocks="stop what scaled it (an autoscaler, or Git with replicas in it); then"
-                f" kubectl --namespace {picture.namespace} scale {scaled.kind.lower()} {scaled.name} --replicas {wanted}")
+                threshold=wanted, unblocks="stop what scaled it (an autoscaler, or Git with replicas in it); then "
+                + kubectl(picture.namespace, "scale {} {} --replicas {}", scaled.kind.lower(), scaled.name, wanted))
 
 
 def _reverted(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]) -> Verdict:
     writer, tool = gitops.last_writer(source, parts), gitops.tool_of(source, picture.namespace)
     who, stop = _written_by(picture, source, parts)
-    undo = f"kubectl --namespace {picture.namespace} rollout undo {source.kind.lower()} {source.name}"
+    undo: str = kubectl(picture.namespace, "rollout undo {} {}", source.kind.lower(), source.name)
     if deployment.is_held(source):                      # kubectl undoes nothing of one that is paused
-        undo = (f"kubectl --namespace {picture.namespace} edit deployment {source.name}: {', '.join(parts)} as in"
+        undo = (f"{kubectl(picture.namespace, 'edit deployment {}', source.name)}: {', '.join(parts)} as in"
                 " spec.workloads, or, in a rollback, as before")
     return fail(REVERTED_BY_GITOPS, f"{who}{f' for {tool}' if tool is not None else ''} changed the template of {source}:"
                 " it is none of this migration's, so no pod is moved", subject=str(source),

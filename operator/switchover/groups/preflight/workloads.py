@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from switchover.api.consumer_group_migration import ContainerChange, Workload, WorkloadKind
+from switchover.command import command
 from switchover.engine.gate import Verdict, check, fail, several, unknown, wait, warn
 from switchover.engine.policy import Policy, allow, matches
 from switchover.groups.needs import Need
@@ -43,8 +44,8 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
         try:
             container_of(source.template, workload.container)
             if source.paused and not deployment.is_held(source):
-                raise Unsupported("it is paused: its controller would roll nothing out; kubectl rollout resume deployment"
-                                  f" {source.name}")
+                raise Unsupported("it is paused: its controller would roll nothing out; "
+                                  + command("kubectl rollout resume deployment {}", source.name))
             if workload.kind is WorkloadKind.DEPLOYMENT and picture.rolls:
                 deployment.check_movable(source, in_place=picture.in_place)
             if picture.replaces:
@@ -76,15 +77,17 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
                            cure="nothing to do for the way forward; let it allow one, or delete that pod yourself then")
 
 
-FLAGGER = ("let Flagger roll the change by its own canary, and watch the group by switchover lag; or take the Canary away,"
-           " run the pods in {} again, and name that")
+
+def _as_flagger_does(name: str) -> str:
+    return ("let Flagger roll the change by its own canary, and watch the group by `switchover lag`; or take the Canary"
+            f" away, run the pods in {name} again, and name that")
 
 
 def _owned(source: MemberWorkload) -> Verdict:
     """Somebody keeps it."""
     message, cure = f"{source} belongs to {source.owner}", f"change {source.owner} itself, or migrate by hand"
     if source.owner.startswith(f"{CANARY} "):
-        message, cure = f"{message} of Flagger", FLAGGER.format(source.name.removesuffix(PRIMARY))
+        message, cure = f"{message} of Flagger", _as_flagger_does(source.name.removesuffix(PRIMARY))
     return fail(WORKLOAD_OWNED, f"{message}, which would put back what is changed", subject=source.name, unblocks=cure)
 
 
@@ -96,7 +99,7 @@ def _run_by(picture: Picture, source: MemberWorkload) -> Verdict | None:
     what = others.value.get(source.name, "") if isinstance(others, Known) else ""
     if what.startswith(f"{CANARY} "):
         return fail(WORKLOAD_OWNED, f"{source} has 0 replicas: {what} of Flagger runs its pods in Deployment"
-                    f" {source.name}{PRIMARY}", subject=source.name, observed=0, unblocks=FLAGGER.format(source.name))
+                    f" {source.name}{PRIMARY}", subject=source.name, observed=0, unblocks=_as_flagger_does(source.name))
     if what:
         return fail(WORKLOAD_UNSUPPORTED, f"{source} has 0 replicas, and there is a {what} of that name, which may run its"
                     " pods: Switchover moves the pods of Deployments and StatefulSets", subject=source.name, observed=what,

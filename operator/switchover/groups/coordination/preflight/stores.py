@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from switchover.command import command
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, unknown, wait
 from switchover.groups.coordination.members import Consumer
 from switchover.groups.coordination.read import stores_of
@@ -89,9 +90,9 @@ def find_hazards(picture: Picture) -> Iterator[Verdict]:
         if left_over and before.kafka is not None and (found.zookeeper is None or before.kafka > found.zookeeper):
             yield fail(KAFKA_OFFSETS_AHEAD, f"Kafka has an offset of {partition} ahead of ZooKeeper's: records between"
                        " them would be skipped", subject=str(partition), observed=found.kafka, threshold=found.zookeeper,
-                       unblocks="delete the group's offsets in Kafka now, while it has no member there:"
-                                f" kafka-consumer-groups.sh --delete-offsets --group {picture.spec.group} --topic"
-                                f" {partition.topic}")
+                       unblocks="delete the group's offsets in Kafka now, while it has no member there: "
+                                + command("kafka-consumer-groups.sh --delete-offsets --group {} --topic {}",
+                                          picture.spec.group, partition.topic))
         if from_kafka and before.zookeeper is not None and (found.kafka is None or before.zookeeper > found.kafka):
             yield fail(ZOOKEEPER_OFFSETS_AHEAD, f"ZooKeeper has an offset of {partition} ahead of Kafka's: records between"
                        " them would be skipped", subject=str(partition), observed=found.zookeeper, threshold=found.kafka,
