@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import switchover
+from switchover.api.status import Finding, Severity
 from switchover.cluster.rehearsal import report
 from switchover.command import command, kubectl
 from switchover.engine.policy import Policy
@@ -18,6 +19,7 @@ from switchover.outside.addresses import Address
 from switchover.outside.credentials import AllowedServers
 from switchover.zookeeper.client import znodes
 from unit.commands_of_source import not_made, sources
+from unit.foreign_text import WORDS
 from unit.pictures import Cluster
 
 HOME = Path(switchover.__file__).parent
@@ -27,27 +29,31 @@ TEXT = {
 }
 """Files with one command each that is no command to paste, and why."""
 TOOLS = ("kubectl", "helm", "argocd", "flux", "switchover", "kafka-consumer-groups.sh", "zookeeper-shell.sh")
-EVIL = ("'", '"', "`", "$(touch pwned)", "`touch pwned`", ";touch pwned;", "';touch pwned;'", "\n", "\ntouch pwned\n", "\r",
-        "\0", "\x1b[2J", "\x7f", "\u202e", "\u2028", "\ud800", "\\", "!", "!!", "&&", "|", ">pwned", "<", "*", "~", "#",
-        "{a,b}", "--", "-x", "--force=true", "$HOME", "{}", "{0}", "é", "日本", " ", "\t", "=")
-WORDS = st.lists(st.one_of(st.sampled_from(EVIL), st.text(max_size=8)), min_size=1, max_size=6).map("".join)
+
+
+def run(line: str, where: Path) -> None:
+    """A shell that may refuse the line; nothing but the tools runs of it."""
+    where.mkdir(exist_ok=True)
+    tools = "\n".join(f"{tool}() {{ :; }}" for tool in TOOLS if "." not in tool)
+    subprocess.run(["/bin/bash"], input=f"{tools}\ntouch() {{ : >pwned; }}\n{line}\n".encode(), cwd=where, check=False,
+                   capture_output=True, env={"PATH": "/nowhere"})
+    assert os.listdir(where) == []
 
 
 def pasted(commands: Iterable[str], where: Path, shell: str = "/bin/bash") -> list[list[str]]:
     """What a shell runs where these are pasted one after the other: the words of each tool's call. Nothing else may run."""
     where.mkdir(exist_ok=True)
-    tools = "\n".join(f"{tool}() {{ printf '%s\\0' {tool} \"$@\"; printf '\\1\\0'; }}" for tool in TOOLS if "." not in tool)
+    tools = "\n".join(f"{tool}() {{ printf '%s\\0' $# {tool} \"$@\"; }}" for tool in TOOLS if "." not in tool)
     (where.parent / "bin").mkdir(exist_ok=True)
     for tool in (each for each in TOOLS if "." in each):
-        (where.parent / "bin" / tool).write_text(f"#!/bin/sh\nprintf '%s\\0' {tool} \"$@\"; printf '\\1\\0'\n")
+        (where.parent / "bin" / tool).write_text(f"#!/bin/sh\nprintf '%s\\0' $# {tool} \"$@\"\n")
         (where.parent / "bin" / tool).chmod(0o755)
     script = "\n".join((tools, 'touch() { : >"$1"; }', *commands, ""))
     done = subprocess.run([shell], input=script.encode(errors="surrogatepass"), cwd=where, capture_output=True, check=False,
                           env={"PATH": str(where.parent / "bin"), "HOME": "/nowhere"})
     assert (done.stderr, done.returncode, os.listdir(where)) == (b"", 0, [])
-    *calls, rest = done.stdout.decode(errors="surrogatepass").split("\1\0")
-    assert not rest
-    return [call.removesuffix("\0").split("\0") for call in calls]
+    words = iter(done.stdout.decode(errors="surrogatepass").split("\0"))
+    return [[next(words) for _ in range(int(count) + 1)] for count in words if count]
 
 
 def meant(word: str) -> str:
@@ -135,6 +141,28 @@ def test_a_znode_is_one_path_for_whatever_ensemble(tmp_path: Path) -> None:
     told = report.Report("", (finding,)).at("[::1]:2181/kafka").findings[0].cure
     assert pasted([told], tmp_path / "here") == [
         ["zookeeper-shell.sh", "[::1]:2181/kafka", "delete", path.replace("ZOOKEEPER_CONNECT", "[::1]:2181/kafka")]]
+
+
+LONG = st.tuples(st.integers(0, 600), WORDS, st.integers(0, 300)).map(lambda each: "l" * each[0] + each[1] + "g" * each[2])
+
+
+@given(st.lists(LONG, min_size=3, max_size=4))
+def test_what_is_left_of_a_command_that_is_too_long_runs_nothing_of_others(tmp_path_factory, words) -> None:
+    """Its fields are cut: no quote of it may end where none began."""
+    long = "; then ".join([command("kubectl patch {}", words), command("kubectl annotate {}", [*reversed(words)])])
+    sentence = Finding(code="X", severity=Severity.BLOCKER, message="", cure=f"{long}; then see the operator's log").cure
+    assert len(sentence) <= 1024
+    run(sentence, tmp_path_factory.mktemp("paste") / "here")
+
+
+def test_an_owner_of_a_long_name_runs_nothing(tmp_path: Path) -> None:
+    """The attack: the quote that opens what others named is within what was cut out, and another one closes it."""
+    marks = {"helm.toolkit.fluxcd.io/name": "r" * 500, "helm.toolkit.fluxcd.io/namespace": ("n" * 600) + ";touch pwned;"}
+    tool = tool_of(replace(Cluster().workload(), marks=marks), "prod")
+    assert tool is not None
+    told = Finding(code="X", severity=Severity.BLOCKER, message="", cure=f"{tool.suspend}; then see the operator's log").cure
+    assert "…" in told
+    run(told, tmp_path / "here")
 
 
 # --- no other way -------------------------------------------------------------------------------------------------------

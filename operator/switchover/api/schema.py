@@ -157,7 +157,8 @@ Time = Annotated[
 @dataclass(frozen=True, slots=True)
 class Clipped:
     """A text that the operator writes, cut to `limit` characters: a long message must not stop a migration. Its middle goes:
-    what is wrong stands at the end of what names somebody at length."""
+    what is wrong stands at the end of what names somebody at length. Of the end stays what a shell takes for words and no
+    more: the quote that it stood in may have begun in the middle of a command."""
 
     limit: int
 
@@ -170,8 +171,10 @@ class Clipped:
 
     def cut(self, text: str) -> str:
         """As much of it as there is room for."""
-        end = (self.limit - 1) // 2
-        return text if len(text) <= self.limit else f"{text[: self.limit - 1 - end]}…{text[len(text) - end:]}"
+        if len(text) <= self.limit:
+            return text
+        end = re.split(r"[^\w@%+=:,./ -]", text[len(text) - (self.limit - 1) // 2:])[-1]
+        return f"{text[: self.limit - 1 - len(end)]}…{end}"
 
 
 @dataclass(frozen=True, slots=True)

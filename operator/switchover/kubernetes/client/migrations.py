@@ -56,7 +56,8 @@ class KubernetesMigrations:
             },
             "type": "Warning" if warning else "Normal",
             "reason": reason,
-            "message": lines.encode()[:MESSAGE_LIMIT].decode(errors="ignore"),
+            "message": lines if len(lines.encode()) <= MESSAGE_LIMIT else (
+                lines.encode()[:MESSAGE_LIMIT - len("…".encode())].decode(errors="ignore") + "…"),
             "source": {"component": "switchover"},
             "reportingComponent": "switchover",
             "firstTimestamp": now,
