@@ -2,13 +2,18 @@
 
 import io
 import logging
+import sys
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Severity
+from switchover.cli import oncall, watching
+from switchover.cli.command import Output
 from switchover.cli.export import Document
+from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.terminal import clean
 from switchover.cli.tree import changes, tree
 from switchover.cluster.rehearsal.report import Finding, Report, Stage, as_markdown
@@ -44,6 +49,30 @@ def test_the_tree_and_the_lines_of_an_object_that_others_have_named_are_clean() 
     assert all(line.isprintable() for line in out.getvalue().splitlines())
     assert r"\u202egnp" in out.getvalue()
     assert all(line.isprintable() for line in changes(None, resource))
+
+
+@pytest.mark.parametrize("watch", [False, True])
+def test_a_command_of_status_is_one_line_on_a_narrow_terminal(
+        watch: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Folded, it would be pasted as several; what is drawn again and again is folded all the same."""
+    unblocks = "kubectl --namespace kafka delete pod " + "a" * 60
+    wait = {"gate": "G", "verdict": "Wait", "reason": "R", "message": "m", "unblocks": unblocks}
+    found = Found(KAFKA_MIGRATION, {
+        "kind": "KafkaMigration", "metadata": {"name": "kafka", "namespace": "kafka", "generation": 1},
+        "status": {"phase": "Running", "progress": {"step": "MoveBrokers"}, "waitingFor": [wait]}})
+
+    async def read(*_: Any) -> Found:
+        return found
+
+    async def watched(_: Any, __: Any, on: Console) -> None:
+        on.print(tree(found.resource, 0.0))
+
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(watching, "read", read)
+    monkeypatch.setattr(watching, "watch", watched)
+    oncall.status(name="kafka", watch=watch, output=Output.TABLE, namespace="", context="", kubeconfig="")
+    assert (unblocks in capsys.readouterr().out) is not watch
 
 
 def test_what_an_export_says_beside_its_objects_is_clean() -> None:

@@ -63,7 +63,7 @@ def status(
     from switchover.cli.terminal import console as on_screen
     from switchover.cli.tree import tree
 
-    console = on_screen()
+    console = on_screen(folds=watch)
     try:
         if output is not Output.TABLE:
             if watch:

@@ -9,15 +9,15 @@ from switchover.visible import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-WIDE = 1000
-"""Columns of an output that is no terminal: nothing is cut or wrapped there."""
+WIDE = 10_000
+"""Columns of an output of which no line is cut or folded."""
 
 
-def console() -> "Console":
-    """Standard output, for tables."""
+def console(*, folds: bool = True) -> "Console":
+    """Standard output, for tables; `folds`: a terminal's lines. A command that we fold would be pasted as several."""
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
+    return Console(highlight=False, width=None if folds and sys.stdout.isatty() else WIDE)
 
 
 def clean(value: Any) -> Any:
