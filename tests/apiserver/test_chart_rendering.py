@@ -15,9 +15,11 @@ from switchover.api.meta import UNBOUND
 from switchover.cli.operators import OPERATOR
 from switchover.cluster.names import CONTROLLERS_LABEL
 from switchover.engine.message import SLACK
+from switchover.engine.policy import NOTHING_MORE, Policy
+from switchover.kubernetes.brought_in import PODS
 from switchover.kubernetes.client.survey import GROUP_RIGHTS, RIGHTS
 from switchover.operator.metrics import Metrics
-from switchover.operator.settings import read_settings
+from switchover.operator.settings import Settings, read_settings
 from switchover.reasons import REASONS, runbook_of
 
 CLUSTERS, GROUPS = "KafkaMigration", "ConsumerGroupMigration"
@@ -65,6 +67,8 @@ def test_lint_finds_nothing() -> None:
 
 @pytest.mark.parametrize(("value", "words"), [
     ("image.repo=x", "repo"),
+    ("allow.pods={hostNetwork}", "must be one of 'dnsConfig', 'hostAliases', 'hostPort', 'probeHost', 'tolerateAll'"),
+    ("allow.annotations={a b}", "at '/allow/annotations/0'"),
     ("kinds={Kafka}", "must be one of 'KafkaMigration', 'ConsumerGroupMigration'"),
     ("kinds=null", "kinds"),
     ("networkPolicy.controllers.from=null", "networkPolicy"),
@@ -181,6 +185,13 @@ def test_where_the_operators_pod_runs_is_as_the_values_say() -> None:
         "priorityClassName", "imagePullSecrets", "tolerations", "topologySpreadConstraints", "affinity"}
 
 
+def settings_of(*values: str) -> Settings:
+    """What the operator reads of its variables."""
+    [container] = of(rendered(*values), "Deployment")["spec"]["template"]["spec"]["containers"]
+    told = {each["name"]: each["value"] for each in container["env"] if "value" in each}
+    return read_settings({**told, "POD_NAMESPACE": "kafka", "POD_NAME": "switchover-1"})
+
+
 @pytest.mark.parametrize(("values", "selector"), [
     ((), {}),
     (("watch.selector.matchLabels.shard=a",), {"matchLabels": {"shard": "a"}}),
@@ -188,9 +199,14 @@ def test_where_the_operators_pod_runs_is_as_the_values_say() -> None:
       "watch.selector.matchExpressions[0].values={a,b}"),
      {"matchExpressions": [{"key": "shard", "operator": "NotIn", "values": ["a", "b"]}]})])
 def test_the_operator_serves_what_the_selector_of_its_release_matches(values: tuple[str, ...], selector: object) -> None:
-    [container] = of(rendered(*values), "Deployment")["spec"]["template"]["spec"]["containers"]
-    told = {each["name"]: each["value"] for each in container["env"] if "value" in each}
-    assert read_settings({**told, "POD_NAMESPACE": "kafka", "POD_NAME": "switchover-1"}).selector == selector
+    assert settings_of(*values).selector == selector
+
+
+def test_what_a_migration_may_name_is_told_to_the_operator() -> None:
+    given = {"images": "kafka", "claims": "a", "secrets": "b-*", "annotations": "example.com/*", "labels": "team",
+             "pods": ",".join(PODS)}
+    told = [settings_of(*(f"allow.{value}={{{names}}}" for value, names in each.items())).allow for each in ({}, given)]
+    assert told == [NOTHING_MORE, Policy(**{value: tuple(names.split(",")) for value, names in given.items()})]
 
 
 def test_what_is_no_selector_is_refused() -> None:

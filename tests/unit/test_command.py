@@ -119,7 +119,7 @@ def test_a_broker_that_registered_a_command_as_its_host_runs_nothing(tmp_path: P
 
 
 @settings(max_examples=40)
-@given(WORDS)
+@given(WORDS.filter(lambda text: "*" not in text))       # which would be a pattern: unit/test_policy.py
 def test_an_image_of_any_name_is_one_value_of_the_chart(tmp_path_factory, image: str) -> None:
     for found in Policy().find_image("spec.controllers.template.image", f"reg/{image}"):
         [words] = pasted([found.unblocks.partition("allows it: ")[2]], tmp_path_factory.mktemp("paste") / "here")

@@ -86,9 +86,8 @@ FAIL, WAIT, UNKNOWN, PASS = Outcome.FAIL, Outcome.WAIT, Outcome.UNKNOWN, Outcome
 
 
 BEYOND = (
-    "metadata: {annotations: {container.apparmor.security.beta.kubernetes.io/app: unconfined}}",
     "spec: {volumes: [{$patch: replace}, {name: a, hostPath: {path: /}}, {name: a, emptyDir: {}}]}",
-    "metadata: {labels: {version: v2}}", "metadata: {labels: null}", "metadata: {name: other}",
+    "metadata: {name: other}",
     "spec: {serviceAccountName: admin}", "spec: {hostNetwork: true}", "spec: {securityContext: {runAsUser: 0}}",
     "spec: {restartPolicy: Never}", "spec: {volumes: [{name: node, hostPath: {path: /}}]}",
     "spec: {volumes: [{name: token, projected: {sources: [{serviceAccountToken: {path: t}}]}}]}",
@@ -103,6 +102,11 @@ SECRETS = (
     "spec: {containers: [{name: app, env: [{name: A, valueFrom: {secretKeyRef: {name: theirs, key: a}}}]}]}",
     "spec: {imagePullSecrets: [{name: theirs}]}",
 )
+WITHOUT_LEAVE = {
+    "metadata: {annotations: {vault.hashicorp.com/role: payments}}": "allow.annotations={vault.hashicorp.com/role}",
+    "metadata: {labels: {version: v2}}": "allow.labels={version}", "metadata: {labels: null}": "allow.labels={app}",
+    "spec: {hostAliases: [{ip: 10.0.0.66, hostnames: [db.payments]}]}": "allow.pods={hostAliases}",
+}
 KEDA_HELD = scaler(kind="ScaledObject", settings={"autoscaling.keda.sh/paused-replicas": "3"})
 VPA = scaler(kind="VerticalPodAutoscaler", settings={})
 
@@ -259,6 +263,9 @@ FINDINGS = [
         "spec.workloads[orders].bridge.patch of containers[app]", "allow.images={evil/app}"),
     *(Finding("Allowed", f"another's Secret: {patch}", specced(workload_of(template={"patch": patch})), FAIL,
               "SecretNotAllowed", "spec.workloads[orders].template.patch", "allow.secrets={theirs}") for patch in SECRETS),
+    *(Finding("Allowed", f"what takes leave: {patch}", specced(workload_of(template={"patch": patch})), FAIL,
+              "PodChangeNotAllowed", "spec.workloads[orders].template.patch", cure)
+      for patch, cure in WITHOUT_LEAVE.items()),
     Finding("Allowed", "another's claim", specced(workload_of(template={"patch": (
         "spec: {volumes: [{name: data, persistentVolumeClaim: {claimName: theirs}}]}")})), FAIL, "ClaimNotAllowed",
         "spec.workloads[orders].template.patch", "allow.claims={theirs}"),

@@ -22,7 +22,7 @@ from unit.small_plan import intent
 TOLD = {"Deployment": "group-deployment", "StatefulSet bridged": "group-bridge", "offline, StatefulSet": "group-offline"}
 """Plans whose stories are kept."""
 PATCH = """
-    metadata: {annotations: {checksum: new}}
+    metadata: {annotations: {checksum/config: new}}
     spec:
       volumes: [{name: config, configMap: {name: consumer-protocol}}]
       initContainers: [{name: convert, image: 'orders:1'}]
@@ -39,7 +39,7 @@ def test_by_a_patch_there_and_back(kind):
     there, back = (walk((kind, "orders", 3), change={"template": {"patch": PATCH}}) for _ in range(2))
     check_there(there.until(), plan)
     template = there.world.workloads["orders"].spec["template"]
-    assert template["metadata"]["annotations"] == {"checksum": "new"}
+    assert template["metadata"]["annotations"] == {"checksum/config": "new"}
     assert template["spec"]["volumes"] == [{"name": "config", "configMap": {"name": "consumer-protocol"}}]
     back.until(lambda: back.position.step == "Settle").wants(desiredState="RolledBack")
     back.until()

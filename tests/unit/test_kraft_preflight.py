@@ -236,6 +236,11 @@ BAD += [
     Bad("an image of another repository", wanted(controllers={
         "storage": {"size": "1Gi"}, "template": {"image": "evil/kafka:3.9.2"}}), "ImageAllowed", F, "ImageNotAllowed",
         "spec.controllers.template.image"),
+    *(Bad(f"controllers with {what}", wanted(controllers={"storage": {"size": "1Gi"}, "template": given}), "ImageAllowed", F,
+          "PodChangeNotAllowed", f"the chart's allow.{what} does not have: {name}") for what, given, name in (
+              ("annotations", {"annotations": {"iam.amazonaws.com/role": "admin"}}, "iam.amazonaws.com/role"),
+              ("labels", {"labels": {"azure.workload.identity/use": "true"}}, "azure.workload.identity/use"),
+              ("pods", {"tolerations": [{"operator": "Exists"}]}, "tolerateAll"))),
     Bad("an authorizer that is not Kafka's", classes({"authorizer.class.name": "com.example.Audited"}, 1), "Classes", F,
         "ForeignAuthorizer", "authorizer.class.name of broker 1 is com.example.Audited, not Kafka's own: it will run on"
         " brokers and controllers"),

@@ -28,8 +28,10 @@ def test_a_webhook_has_a_file_with_its_address_and_perhaps_a_template() -> None:
 
 def test_what_is_allowed() -> None:
     settings = read_settings(NEEDED | {
-        "ALLOW_IMAGES": "kafka, registry.example/team/*,", "ALLOW_CLAIMS": "pipeline", "ALLOW_SECRETS": "a, b-*"})
-    assert settings.allow == Policy(("kafka", "registry.example/team/*"), ("pipeline",), ("a", "b-*"))
+        "ALLOW_IMAGES": "kafka, registry.example/team/*,", "ALLOW_CLAIMS": "pipeline", "ALLOW_SECRETS": "a, b-*",
+        "ALLOW_ANNOTATIONS": "example.com/*", "ALLOW_LABELS": "team", "ALLOW_PODS": "hostPort"})
+    assert settings.allow == Policy(
+        ("kafka", "registry.example/team/*"), ("pipeline",), ("a", "b-*"), ("example.com/*",), ("team",), ("hostPort",))
 
 
 @pytest.mark.parametrize(("watch", "watched"), [

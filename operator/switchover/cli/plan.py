@@ -28,7 +28,7 @@ from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.gate import Verdict
 from switchover.engine.kind import Kind, M, P
 from switchover.engine.plan import Decision, Plan, decide
-from switchover.engine.policy import Policy
+from switchover.engine.policy import ANYTHING
 from switchover.engine.reconcile import Connect
 from switchover.engine.status import findings_of
 from switchover.grouped import grouped
@@ -97,15 +97,14 @@ async def look_through(server: ApiServer, found: Found, clock: Clock, *, asks_ri
     """
     of_cluster, of_group = (RIGHTS, GROUP_RIGHTS) if asks_rights else ({}, {})
     workloads = KubernetesWorkloads(server, clock)
-    policy = Policy(images=("*",), claims=("*",), secrets=("*",))            # what the chart allows is not known here
     home = os.environ.get("POD_NAMESPACE", "")                               # in the operator's own pod
     seen: Look[Any]
     if found.kind is KAFKA_MIGRATION:
         clusters = Connections(server.namespace, workloads, KubernetesSurvey(server, of_cluster), clock, home=home)
-        seen = await look(found.resource, KafkaMigrations(policy, "*"), server.namespace, clusters, clock)
+        seen = await look(found.resource, KafkaMigrations(ANYTHING, "*"), server.namespace, clusters, clock)
     else:
         groups = GroupConnections(workloads, KubernetesSurvey(server, of_group), clock, home=home)
-        seen = await look(found.resource, ConsumerGroupMigrations(policy), server.namespace, groups, clock)
+        seen = await look(found.resource, ConsumerGroupMigrations(ANYTHING), server.namespace, groups, clock)
     return replace(seen, operator=await running(server))
 
 

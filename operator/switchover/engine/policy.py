@@ -1,28 +1,38 @@
-"""What a migration may name beyond what its workloads have already: images, volume claims and Secrets that the chart allows.
+"""What a migration may name beyond what its workloads have already: what the chart allows.
 
 Whoever may create a migration would otherwise run any image with the ServiceAccount, Secrets and volumes of a workload. And
 what every Preflight says of the Secrets that a migration names.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Any
 
 from switchover.command import command
-from switchover.engine.gate import Unseen, Verdict, fail, unknown, warn
+from switchover.engine.gate import NAMED, Unseen, Verdict, fail, several, unknown, warn
+from switchover.kubernetes.brought_in import brought_in
 from switchover.outside.observed import Known, Observed
 from switchover.reasons.walk import NOT_OBSERVED
-from switchover.reasons.workloads import IMAGE_NOT_ALLOWED
+from switchover.reasons.workloads import IMAGE_NOT_ALLOWED, POD_CHANGE_NOT_ALLOWED
+
+FREE: Mapping[str, tuple[str, ...]] = {"annotations": ("checksum/*", "prometheus.io/*")}
+"""What needs no leave: it restarts pods with their configuration, and has them scraped."""
+OF_PODS = {"annotations": "annotations of the pods", "labels": "labels of the pods", "pods": "settings of the pods"}
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The chart's value `allow`: `images` are repositories, `claims` and `secrets` are names; `*` stands for any text."""
+    """The chart's value `allow`: `images` are repositories, `claims` and `secrets` names, `annotations` and `labels` keys of
+    pods; `*` stands for any text. `pods` are of `brought_in.PODS`."""
 
     images: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    annotations: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    pods: tuple[str, ...] = ()
 
     def find_image(self, field: str, image: str, instead_of: str = "") -> Iterator[Verdict]:
         """A finding unless the chart allows the image, or it is another tag of the one that it takes the place of."""
@@ -34,21 +44,37 @@ class Policy:
                    subject=field, observed=wanted, threshold=", ".join(self.images) or "none",
                    unblocks=allow("images", wanted))
 
+    def find_pod_changes(self, field: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Verdict]:
+        """A finding for each of the chart's values that would have to allow what the field makes of a pod template."""
+        for value, names in brought_in(before, after).items():
+            allowed: tuple[str, ...] = getattr(self, value)
+            wanted = sorted(name for name in names if not matches(name, (*FREE.get(value, ()), *allowed)))
+            if wanted:
+                yield fail(POD_CHANGE_NOT_ALLOWED, f"{field} changes {OF_PODS[value]} that the chart's allow.{value} does"
+                           f" not have: {several(wanted)}", subject=field, observed=several(wanted),
+                           threshold=", ".join(allowed) or "none",
+                           unblocks=f"leave them out; or {allow(value, *wanted[:NAMED], had=allowed)}")
+
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:
     """Whether one of the patterns has the name."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def allow(value: str, name: str) -> str:
-    """How it comes to be allowed. To `--set` a backslash, comma or brace of a name would be its own."""
-    as_is = re.sub(r"([\\,{}])", r"\\\1", name)
-    setting = f"allow.{value}={{{as_is}}}"
+def allow(value: str, *names: str, had: tuple[str, ...] = ()) -> str:
+    """How they come to be allowed as well as what was; a name that is a pattern to the chart would allow more. To `--set` a
+    backslash, comma or brace of a name would be its own."""
+    if any("*" in name for name in names):
+        return "name what Kubernetes can have"
+    as_is = [re.sub(r"([\\,{}])", r"\\\1", name) for name in names]
+    setting = f"allow.{value}={{{','.join((*had, *as_is))}}}"
     return f"whoever installed the chart allows it: {command('helm upgrade … --set {}', setting)}"
 
 
 NOTHING_MORE = Policy()
 """What its workloads have, and no other."""
+ANYTHING = Policy(*6 * (("*",),))
+"""What the chart allows is not known."""
 
 
 def repository(image: str) -> str:

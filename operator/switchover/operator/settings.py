@@ -66,6 +66,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     | ALLOW_IMAGES | image repositories that a migration may name        | none    |
     | ALLOW_CLAIMS | volume claims that a migration may name            | none    |
     | ALLOW_SECRETS | Secrets that a patch of a template may bring in   | none    |
+    | ALLOW_ANNOTATIONS, ALLOW_LABELS | keys that a migration may give to pods | none |
+    | ALLOW_PODS   | what else it may give to them (`kubernetes.brought_in`) | none |
     | IMAGE        | the operator's own image, for the rehearsal's pod    | none: no rehearsal |
     | DOCS         | the address of a copy of docs/, for links to runbooks | none: as in the sources |
     | WEBHOOK_FILE | the file that holds the address of a webhook          | none: no webhook |
@@ -85,7 +87,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         identity=f"{namespace}/{_needed(environment, 'POD_NAME')}",
         leader_lease=_leader_lease(environment),
         kubeconfig=environment.get("KUBECONFIG", ""),
-        allow=Policy(*(_several(environment, name) for name in ("ALLOW_IMAGES", "ALLOW_CLAIMS", "ALLOW_SECRETS"))),
+        allow=Policy(*(_several(environment, f"ALLOW_{each}") for each in (
+            "IMAGES", "CLAIMS", "SECRETS", "ANNOTATIONS", "LABELS", "PODS"))),
         image=environment.get("IMAGE", "").strip(),
         docs=_address(environment, "DOCS"),
         probe_port=_port(environment, "PROBE_PORT", 8080),

@@ -49,6 +49,19 @@ IMAGE_NOT_ALLOWED = Reason(
     do="Whoever installed the chart allows the repository: `helm upgrade … --set "
        "'allow.images={registry.example/team/*}'`. Another tag of the same repository needs no leave.")
 
+POD_CHANGE_NOT_ALLOWED = Reason(
+    SUBJECT, "PodChangeNotAllowed", Urgency.STANDS,
+    meaning="A patch of a template, or `spec.controllers.template`, gives pods an annotation, a label or a setting that "
+            "they did not have, changes one or takes it away, and the chart's value `allow.annotations`, `allow.labels` or "
+            "`allow.pods` does not have it. Meshes, Vault, networks and cloud identities read annotations and labels, and "
+            "give pods volumes, Secrets and rights for them. `allow.pods` may have `hostPort` (a port of the node), "
+            "`hostAliases` and `dnsConfig` (names that stand for other addresses), `probeHost` (the kubelet asks another "
+            "host) and `tolerateAll` (nodes that are set aside).",
+    look="The message: it names the field, the value of the chart and the keys.",
+    do="Leave them out. Or whoever installed the chart allows them, and does so for every migration that this operator "
+       "serves: the finding has the command. Annotations below `checksum/` and `prometheus.io/` need no leave, nor does "
+       "what the pods have already.")
+
 NODE_CORDONED = Reason(
     SUBJECT, "NodeCordoned", Urgency.STANDS,
     meaning="A node that carries a broker is cordoned: somebody is about to drain it.",

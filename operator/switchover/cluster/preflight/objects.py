@@ -1,10 +1,12 @@
 """What must be there in Kubernetes, and be ours to change."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
+from switchover.api.controllers import ControllerTemplate
 from switchover.cluster import names, template
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
 from switchover.cluster.ending import needs_zookeeper
@@ -78,14 +80,27 @@ def find_start_scripts(picture: Picture) -> Iterator[Verdict]:
 
 def find_not_allowed(picture: Picture) -> Iterator[Verdict]:
     """Brokers and controllers run with the brokers' ServiceAccount and what their file names of Secrets."""
-    image = picture.spec.controllers.template.image
-    if image is None and not picture.new_image:
+    own = picture.spec.controllers.template
+    chosen = own.annotations or own.labels or own.tolerations
+    if own.image is None and not chosen and not picture.new_image:
         return
     present = [image_of(brokers, workload) for _, brokers, workload in workloads(picture)]
-    if image is not None:
-        yield from picture.policy.find_image("spec.controllers.template.image", image, present[0])   # the first set's
+    if own.image is not None:                                        # they are a copy of the first set's
+        yield from picture.policy.find_image("spec.controllers.template.image", own.image, present[0])
+    if chosen:
+        before = next(workload.template for _, _, workload in workloads(picture))
+        yield from picture.policy.find_pod_changes("spec.controllers.template", before, _with(own, before))
     for each in sorted({*present}) if picture.new_image else ():
         yield from picture.policy.find_image("spec.upgrade.image", picture.new_image, each)
+
+
+def _with(own: ControllerTemplate, before: Mapping[str, Any]) -> dict[str, Any]:
+    """The brokers' template with what the spec says of the controllers' pods."""
+    metadata, tolerations = before.get("metadata") or {}, [each.manifest() for each in own.tolerations]
+    return {
+        "metadata": {"annotations": {**(metadata.get("annotations") or {}), **own.annotations},
+                     "labels": {**(metadata.get("labels") or {}), **own.labels}},
+        "spec": {**before["spec"], **({"tolerations": tolerations} if tolerations else {})}}
 
 
 def find_missing_probes(picture: Picture) -> Iterator[Verdict]:
@@ -234,7 +249,7 @@ def find_refused_change(picture: Picture) -> Iterator[Verdict]:
                        unblocks="have the mutating webhook leave that StatefulSet alone")
 
 
-IMAGE_ALLOWED = check("ImageAllowed", find_not_allowed, "the images of brokers and controllers are such as the chart allows")
+IMAGE_ALLOWED = check("ImageAllowed", find_not_allowed, "of brokers and controllers are images and pods as the chart allows")
 STORAGE = check("Storage", find_storage_trouble, "the controllers' storage class exists", needs=(Need.EXAMINATION,))
 
 CHECKS = (

@@ -181,6 +181,7 @@ def _brought_in(policy: Policy, workload: Workload, name: str, change: Container
             yield fail(SECRET_NOT_ALLOWED, f"{field} brings in Secret {secret}, which the chart does not allow",
                        subject=field, observed=secret, threshold=", ".join(policy.secrets) or "none",
                        unblocks=allow("secrets", secret))
+    yield from policy.find_pod_changes(field, before, after)
 
 
 def _find_claim(policy: Policy, field: str, claim: str) -> Iterator[Verdict]:

@@ -1,7 +1,6 @@
 """What the patch of a template may change, and what it brings in that the chart must allow (policy.py).
 
-A patch is for what configures an application. It gives pods no rights that they did not have, and changes nothing by which
-others find them.
+A patch is for what configures an application. It gives pods no rights that they did not have.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,8 +18,6 @@ SPEC = frozenset({
 SOURCES = frozenset({"configMap", "downwardAPI", "emptyDir", "persistentVolumeClaim", "projected", "secret"})
 """Of a volume: what lies in the namespace, or in the pod itself, and not on the node."""
 PROJECTED = frozenset({"configMap", "downwardAPI", "secret"})
-SECURITY = ".security."
-"""In the domain of annotations by which AppArmor and seccomp were set before they had fields."""
 RESTRICTIONS: Mapping[str, Any] = {"allowPrivilegeEscalation": False, "privileged": False, "runAsNonRoot": True,
                                    "readOnlyRootFilesystem": True, "seccompProfile": {"type": "RuntimeDefault"}}
 """Of a container's security context: what takes rights away, as the Pod Security Standards ask of every container."""
@@ -32,13 +29,10 @@ def beyond(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]
     """What the patch changes that it may not, in words that name the place."""
     for place in differences(before, after):
         match place:
-            case ("metadata", "annotations", key, *_) if SECURITY not in str(key).partition("/")[0]:
-                pass
-            case ("metadata", "annotations", *_):
-                yield f"{words(place)} may give the pods rights"
+            case ("metadata", "annotations" | "labels", *_):
+                pass                                                 # the chart allows them (policy.py)
             case ("metadata", *_):
-                yield (f"{words(place)}: by labels Services, budgets and network policies find its pods; only annotations"
-                       " may change")
+                yield f"{words(place)}: of the metadata only annotations and labels may change"
             case ("spec", field, *_) if field not in SPEC:
                 yield f"{words(place)} is none of what configures an application: {', '.join(sorted(SPEC))}"
     for volume in after["spec"].get("volumes", ()):
