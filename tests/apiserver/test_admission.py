@@ -14,11 +14,14 @@ import yaml
 from apiserver.charts import NO_CRDS, rendered
 from apiserver.conftest import May
 from apiserver.kubelet import run_as_kubelet
+from apiserver.processes import running
 from apiserver.test_chart import CHART, MIGRATION, Helm, Kubectl, Release, with_own_token, workload
 from apiserver.test_chart import helm as helm  # the fixture
 from apiserver.test_workloads import pods_of
 from patience import Patience, until
 from switchover.cluster.names import CLAIM
+from switchover.cluster.plan import PLAN
+from switchover.engine.approvals import REQUESTER
 from switchover.kubernetes.client import api_server
 from switchover.kubernetes.client.api_server import connect
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
@@ -27,7 +30,9 @@ from switchover.outside.clock import WallClock
 Completed = subprocess.CompletedProcess[str]
 ALL = ("admissionPolicies.guardWorkloads=true", "admissionPolicies.bindApprovers=true", "rbac.readNodes=true")
 MOVING = {"planHash": "0123456789abcdef", "progress": {"step": "MoveBrokers"}}
-REQUESTER = "switchover.dev/requested-by"
+BOT = "system:serviceaccount:ci:bot"
+NAMED = "system:serviceaccount:ci:releases"
+"""Named by the chart with four eyes."""
 HPA = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
 COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 
@@ -55,6 +60,14 @@ class World:
     def record(self, status: dict[str, Any]) -> None:
         patch = json.dumps([{"op": "add", "path": "/status", "value": status}])
         self.run("patch", "kmig", "kafka", "--subresource", "status", "--type", "json", "--patch", patch)
+
+    def note(self, *names: str) -> None:
+        """As the operator does."""
+        self.record({**MOVING, "requesters": [*names]})
+
+    def requesters(self) -> list[str]:
+        status = json.loads(self.run("get", "kmig", "kafka", "--output", "json").stdout)["status"]
+        return list(status.get("requesters", []))
 
     def refused(self, *arguments: str, by: str = "alice", stdin: str | None = None, rights: bool = True) -> str:
         """The refusal of something that is forbidden; "" when it is not."""
@@ -204,6 +217,22 @@ def test_taking_a_hold_away_takes_the_same_right(world: World) -> None:
     assert world.patch({"holds": ["Finalize"]}, by="alice") == ""
 
 
+def test_no_service_account_lets_begin_what_cannot_be_taken_back(world: World) -> None:
+    """Whoever may run a pipeline, or press a button of Argo CD, approved Finalize; and was nobody with a name."""
+    for step in sorted(PLAN.final):
+        told = world.approve(approval(BOT, step), by=BOT)
+        assert f"{BOT} is a service account, and {step} cannot be taken back: a person approves it" in told
+        assert "admissionPolicies.approvers.serviceAccounts" in told
+        assert world.approve(approval("alice", step), by="alice") == ""
+    assert world.approve(approval(BOT, "Soak"), by=BOT) == "", "what can be taken back it may"
+    assert world.approve(approval(NAMED), by=NAMED) != "", "the chart of this release names nobody"
+    assert world.patch({"holds": ["Finalize", "HandOver", "Soak"]}, by=BOT) == ""
+    assert "HandOver cannot be taken back" in world.patch({"holds": ["Finalize", "Soak"]}, by=BOT)
+    assert world.patch({"holds": ["Finalize", "HandOver"]}, by=BOT) == ""
+    assert world.patch({"holds": ["Finalize"]}, by="alice") == ""
+    world.approve(by="alice")
+
+
 def test_before_there_is_a_plan_holds_may_change(world: World) -> None:
     assert world.patch({"holds": ["Finalize", "Soak"]}, by="alice") == ""
     world.run("create", "rolebinding", "planner", "--role", "switchover-migrator", "--user", "planner")
@@ -241,7 +270,8 @@ def test_approvals_are_bound_without_being_asked_for(helm: Helm, world: World) -
 def four(helm: Helm, kubectl: Kubectl, crds: object, namespace: str) -> Iterator[World]:
     """A migration of before the policy: nobody is named in it."""
     found = World(kubectl, Release(namespace, f"system:serviceaccount:{namespace}:switchover"))
-    helm("install", "switchover", str(CHART), *NO_CRDS, "--namespace", namespace, "--set", "admissionPolicies.fourEyes=true")
+    helm("install", "switchover", str(CHART), *NO_CRDS, "--namespace", namespace, "--set", "admissionPolicies.fourEyes=true",
+         "--set", f"admissionPolicies.approvers.serviceAccounts={{{NAMED}}}")
     within(lambda: bool(found.refused("annotate", "kmig", "kafka", f"{REQUESTER}=nobody", "--dry-run=server")))
     yield found
     helm("uninstall", "switchover", "--namespace", namespace)
@@ -254,9 +284,11 @@ def test_nobody_approves_what_he_changed_himself(four: World) -> None:
     assert "it must be alice, and is bob" in four.patch(patience(700), by="alice", requester="bob")
     assert four.patch(patience(700), by="alice", requester="alice") == ""
     assert "alice has changed the spec" in four.approve(approval("alice"), by="alice")
-    assert "it must be alice, and is bob" in four.patch({}, by="alice", requester="bob"), "the name cannot be handed on"
+    assert "with it alone: it stays alice" in four.patch({}, by="alice", requester="bob"), "the name cannot be handed on"
+    four.note("alice")
     assert four.approve(approval("bob"), by="bob") == ""
     assert four.patch({"desiredState": "Paused"}, by="bob") == "", "whoever sees a need stops it"
+    assert "alice has changed the spec" in four.approve(approval("alice"), by="alice")
     told = four.patch(patience(800), by="bob", requester="bob")
     assert "bob has changed the spec" in told, "his approval of an earlier spec would count again if he put that back"
     assert four.patch({**patience(800), "approvals": []}, by="bob", requester="bob") == ""
@@ -274,6 +306,37 @@ def test_a_migration_is_created_in_the_name_of_who_asks_for_it(four: World) -> N
     assert four.refused(*create, stdin=yaml.safe_dump(manifest)) == ""
     manifest["spec"]["approvals"] = [approval("alice")]
     assert "alice has changed the spec" in four.refused(*create, stdin=yaml.safe_dump(manifest))
+
+
+def test_four_eyes_see_everybody_who_has_changed_it(four: World, kubeconfig: Path, tmp_path: Path) -> None:
+    """The last one alone was seen: another account of the same person put its name there, and the way was free."""
+    with running(kubeconfig, four.release.namespace, tmp_path / "log"):
+        assert four.patch(patience(700), by="mallory", requester="mallory") == ""
+        assert "mallory has changed the spec" in four.approve(approval("mallory"), by="mallory")
+        assert "with it alone: it stays mallory" in four.patch({}, by=BOT, requester=BOT)
+        within(lambda: four.requesters() == ["mallory"])
+        assert four.patch(patience(800), by=BOT, requester=BOT) == ""
+        assert "mallory has changed the spec" in four.approve(approval("mallory"), by="mallory")
+        within(lambda: four.requesters() == ["mallory", BOT])
+    assert four.approve(approval("bob"), by="bob") == ""
+
+
+def test_a_name_is_noted_before_another_takes_its_place(four: World) -> None:
+    """Between two looks of the operator one could have changed the spec, and another account the name."""
+    assert four.patch(patience(700), by="mallory", requester="mallory") == ""
+    told = four.patch(patience(800), by=BOT, requester=BOT)
+    assert "the operator has not noted yet that mallory has changed the spec (status.requesters)" in told
+    assert four.patch(patience(800), by="mallory", requester="mallory") == ""
+    assert four.patch({"desiredState": "Paused"}, by="bob") == "", "whoever sees a need stops it"
+    four.note("mallory")
+    assert four.patch(patience(900), by=BOT, requester=BOT) == ""
+    assert "mallory has changed the spec" in four.approve(approval("mallory"), by="mallory")
+
+
+def test_of_service_accounts_those_approve_that_the_chart_names(four: World) -> None:
+    assert four.patch(patience(700), by="alice", requester="alice") == ""
+    assert "is a service account" in four.approve(approval(BOT), by=BOT)
+    assert four.approve(approval(NAMED), by=NAMED) == ""
 
 
 # --- the chart ------------------------------------------------------------------------------------------------------------

@@ -10,18 +10,23 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from apiserver.charts import CHART, NO_CRDS, ROOT, helm, of, refusal, rendered
+from apiserver.examples import documented_of
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.api.meta import UNBOUND
 from switchover.cli.operators import OPERATOR
 from switchover.cluster.names import CONTROLLERS_LABEL
+from switchover.cluster.plan import PLAN
 from switchover.engine.message import SLACK
 from switchover.engine.policy import NOTHING_MORE, Policy
+from switchover.groups.plan import plan_of
 from switchover.kubernetes.brought_in import PODS
 from switchover.kubernetes.client.survey import GROUP_RIGHTS, RIGHTS
 from switchover.operator.metrics import Metrics
 from switchover.operator.settings import Settings, read_settings
 from switchover.reasons import REASONS, runbook_of
 
+ACCOUNTS = "admissionPolicies.approvers.serviceAccounts"
 CLUSTERS, GROUPS = "KafkaMigration", "ConsumerGroupMigration"
 PLURALS = {CLUSTERS: "kafkamigrations", GROUPS: "consumergroupmigrations"}
 PREFLIGHT = {CLUSTERS: RIGHTS, GROUPS: GROUP_RIGHTS}
@@ -83,6 +88,7 @@ def test_lint_finds_nothing() -> None:
     ("image.digest=sha256:12", "at '/image/digest'"),
     ("serviceAccount.create=false", "serviceAccount.name must name the account that exists already"),
     ("rbac.aggregate=true", "rbac.aggregate needs admissionPolicies.bindApprovers"),
+    (f"{ACCOUNTS}={{bot}}", "at '/admissionPolicies/approvers/serviceAccounts/0'"),
     ("admissionPolicies.bindApprovers=maybe", "must be one of true, false, 'auto'"),
     ("admissionPolicies.fourEyes=true,admissionPolicies.bindApprovers=false", "fourEyes needs bindApprovers"),
     ("rbac.secrets.read={kafka-client}", "rbac.secrets.write must name STATEFULSET-switchover"),
@@ -417,6 +423,20 @@ def test_four_eyes_add_to_what_binds_approvers() -> None:
     bound, four = rules("admissionPolicies.bindApprovers=true"), rules("admissionPolicies.fourEyes=true")
     assert four[:len(bound)] == bound
     assert len(four) > len(bound)
+
+
+def test_what_no_service_account_approves_is_what_cannot_be_taken_back() -> None:
+    (spec,) = policies("--set", "admissionPolicies.bindApprovers=true").values()
+    (final,) = (each["expression"] for each in spec["variables"] if each["name"] == "final")
+    (group,) = documented_of("ConsumerGroupMigration")[:1]
+    of_groups = plan_of(ConsumerGroupMigrationSpec.model_validate(group["spec"])).final
+    assert set(yaml.safe_load(re.findall(r"step in (\[.*?\])", final)[0])) == PLAN.final | of_groups
+
+
+@pytest.mark.parametrize("values", [(), ("admissionPolicies.fourEyes=true", f"{ACCOUNTS}={{system:serviceaccount:ci:a}}")])
+def test_who_may_approve_is_told_to_the_operator(values: tuple[str, ...]) -> None:
+    allow = settings_of(*values).allow
+    assert (allow.approvers, allow.four_eyes) == ((("system:serviceaccount:ci:a",), True) if values else ((), False))
 
 
 def test_what_no_approval_covers_may_be_changed_by_anybody() -> None:

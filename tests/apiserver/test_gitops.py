@@ -136,7 +136,7 @@ def test_an_action_changes_what_its_name_says_and_leaves_a_spec_that_is_accepted
 
 
 def test_an_approval_by_argo_cd_is_for_the_plan_on_record_and_never_of_a_point_of_no_return(judged):
-    steps = set()
+    steps, refused = set(), set()
     for of, verdict in judged:
         status = of["status"]
         awaited = ("AwaitingApproval", "True") in [(each["type"], each["status"]) for each in status.get("conditions", ())]
@@ -146,7 +146,13 @@ def test_an_approval_by_argo_cd_is_for_the_plan_on_record_and_never_of_a_point_o
             steps.add(step)
             *_, given = action["spec"]["approvals"]
             assert (given["name"], given["planHash"]) == (step, status["planHash"])
+        elif step in LAST:
+            short = "kmig" if of["kind"] == "KafkaMigration" else "cgmig"
+            command = f"switchover approve {short}/{of['metadata']['name']} {step} --namespace {of['metadata']['namespace']}"
+            assert command in action["refusal"], "it is run whatever was offered"
+            refused.add((of["kind"], step))
     assert steps == {"Rollout"}
+    assert refused >= {("KafkaMigration", "Finalize"), ("ConsumerGroupMigration", "HandOver")}
 
 
 def test_what_rolled_back_by_itself_can_be_tried_again_or_acknowledged(judged):

@@ -34,12 +34,13 @@ type customization struct {
 }
 
 // action is one that is offered. Spec and Annotations are what the resource's
-// would be after it.
+// would be after it; refusal is what it says where it is not offered.
 type action struct {
 	Disabled    bool              `json:"disabled"`
 	DisplayName string            `json:"displayName"`
 	Spec        map[string]any    `json:"spec,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
+	Refusal     string            `json:"refusal,omitempty"`
 }
 
 func readArgo(path string) (argoCD, error) {
@@ -100,16 +101,22 @@ func (a argoCD) actions(object *unstructured.Unstructured) (map[string]action, e
 		if !ok {
 			return nil, fmt.Errorf("discovery.lua offers %s, which is not defined", name)
 		}
-		if each.Disabled {
-			continue
-		}
 		var after struct {
 			Metadata struct {
 				Annotations any `json:"annotations"` // an empty one is written as a list, too
 			} `json:"metadata"`
 			Spec map[string]any `json:"spec"`
 		}
-		if err := run(script, object, &after); err != nil {
+		// Argo CD runs an action that it is asked for, whatever discovery says.
+		err := run(script, object, &after)
+		if each.Disabled {
+			if err != nil {
+				each.Refusal = err.Error()
+				found[name] = each
+			}
+			continue
+		}
+		if err != nil {
 			return nil, fmt.Errorf("action %s: %w", name, err)
 		}
 		before, _, err := unstructured.NestedMap(object.Object, "spec")

@@ -11,6 +11,7 @@ from fakes.api_server import NAMESPACE, Object
 from simulation.migration_world import DOCS, HOW_FAR, NAME, SPEC, MigrationWorld
 from simulation.moments import before_finalize, quiet_for, reference, second_batch, until_step, waits_for
 from switchover.api.kafka_migration import NodeMode as Mode
+from switchover.engine.approvals import REQUESTER
 from switchover.metadata.image import MigrationState
 from tales import assert_told
 
@@ -296,3 +297,30 @@ def test_an_approval_is_void_in_the_attempt_after_a_rollback(world: MigrationWor
     fresh = {**given, "planHash": world.status["planHash"]}
     world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(approvals=[fresh]))
     assert world.live(lambda: world.step == "HandOver")
+
+
+def test_a_service_account_does_not_let_finalize_begin(world: MigrationWorld) -> None:
+    """Where no policy of the API server stands in its way."""
+    before_finalize(world)
+    given = {"name": "Finalize", "planHash": world.status["planHash"], "approver": "system:serviceaccount:ci:bot"}
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(approvals=[given]))
+    assert world.live(lambda: waits_for(world, "ApprovalVoid"))
+    told = next(item for item in world.status["waitingFor"] if item["reason"] == "ApprovalVoid")
+    assert "system:serviceaccount:ci:bot is a service account, and Finalize cannot be taken back" in told["message"]
+    quiet_for(world, 120)
+    assert (world.step, world.status["approvals"], world.status["rollback"]["lostAtStep"]) == ("Finalize", [], "")
+
+
+def test_who_is_named_after_the_end_is_noted_as_well(world: MigrationWorld) -> None:
+    """Or nobody else could change the spec for another attempt."""
+    assert world.roll_back()
+    begun = world.timeline.now()
+
+    def named_and_noted() -> bool:
+        """By the operator that has seen the end, and looks at it no more."""
+        metadata = world.migration["metadata"]
+        if world.timeline.now() - begun > 120 and not metadata.get("annotations"):
+            world.api.edit("kafkamigrations", NAME, lambda found: found["metadata"].update(annotations={REQUESTER: "alice"}))
+        return bool(world.status.get("requesters") == ["alice"])
+
+    assert world.live(named_and_noted, limit=600)

@@ -7,13 +7,14 @@ import pytest
 
 from made_reasons import wait
 from switchover.api.kafka_migration import KafkaMigration
-from switchover.api.status import Direction
+from switchover.api.status import MOST_REQUESTERS, Direction
 from switchover.cluster.plan import PLAN
 from switchover.engine import intent
-from switchover.engine.approvals import plan_hash
+from switchover.engine.approvals import REQUESTER, noted, plan_hash
 from switchover.engine.gate import Judgement, Streak, Verdict
 from switchover.engine.pace import Spent, spend
 from switchover.engine.plan import Decision, Intent
+from switchover.engine.policy import NOTHING_MORE, Policy
 from switchover.engine.position import Position
 from unit.pictures import NOW, UID, migration
 from unit.small_plan import MAKE
@@ -30,8 +31,8 @@ def wanted(direction: Direction = FORWARD, step: str = "Soak", told: str = HASH,
         {**own, "status": {"planHash": told, "progress": {"step": step, "direction": direction.value}}})
 
 
-def intent_of(own: KafkaMigration) -> Intent:
-    return intent.intent_of(own, PLAN.names)
+def intent_of(own: KafkaMigration, policy: Policy = NOTHING_MORE) -> Intent:
+    return intent.intent_of(own, PLAN, policy)
 
 
 # --- intent -------------------------------------------------------------------------------------------------------------
@@ -126,6 +127,52 @@ def test_an_approval_of_another_plan_is_told_in_words():
     assert intent_of(wanted(step="Preflight", **approval(HASH))).void == {}
     told = intent_of(wanted(**approval(OTHER))).void["Finalize"]
     assert f"alice's approval was given for plan {OTHER}, this is plan {HASH} (attempt 1)" in told
+
+
+# --- by whom it may be given ----------------------------------------------------------------------------------------------
+
+BOT = "system:serviceaccount:ci:bot"
+
+
+def given_by(approver: str, step: str = "Finalize", named: str = "", noted: tuple[str, ...] = ()) -> KafkaMigration:
+    own = wanted(approvals=[{"name": step, "planHash": HASH, "approver": approver}]).manifest()
+    own["metadata"]["annotations"] = {REQUESTER: named} if named else {}
+    own["status"]["requesters"] = [*noted]
+    return KafkaMigration.model_validate(own)
+
+
+@pytest.mark.parametrize("step", PLAN.final)
+def test_no_service_account_approves_what_cannot_be_taken_back(step):
+    intent = intent_of(given_by(BOT, step))
+    assert intent.approved == set()
+    assert intent.void[step].startswith(f"{BOT} is a service account, and {step} cannot be taken back: a person approves it")
+    assert intent_of(given_by(BOT, step), Policy(approvers=(BOT,))).approved == {step}
+    assert intent_of(given_by(BOT, step), Policy(approvers=("system:serviceaccount:ci:bo",))).approved == set()
+    assert intent_of(given_by("alice", step)).approved == {step}
+
+
+def test_a_service_account_approves_what_can_be_taken_back():
+    assert intent_of(given_by(BOT, "Soak")).approved == {"Soak"}
+
+
+@pytest.mark.parametrize(("named", "known"), [
+    ("mallory", ()), (BOT, ("mallory",)), (BOT, ("mallory", BOT)), ("", ("mallory",))])
+def test_with_four_eyes_nobody_approves_who_has_ever_changed_the_spec(named, known):
+    own, eyes = given_by("mallory", named=named, noted=known), Policy(four_eyes=True)
+    assert intent_of(own).approved == {"Finalize"}
+    assert intent_of(own, eyes).approved == set()
+    assert intent_of(own, eyes).void == {
+        "Finalize": "mallory has changed the spec (status.requesters): somebody else approves Finalize"}
+    assert intent_of(given_by("bob", named=named, noted=known), eyes).approved == {"Finalize"}
+
+
+def test_who_changed_the_spec_is_noted_once_and_is_never_forgotten():
+    assert noted((), "") == ()
+    assert noted(("alice",), "") == noted(("alice",), "alice") == ("alice",)
+    assert noted(("alice",), "bob") == ("alice", "bob")
+    assert noted(noted((), "x" * 300), "x" * 300) == ("x" * 253,)
+    many = tuple(map(str, range(MOST_REQUESTERS)))
+    assert noted(many, "one too many") == many
 
 
 def test_preflight_cannot_be_held_because_no_plan_could_be_approved_yet():

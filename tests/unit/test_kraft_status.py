@@ -16,10 +16,11 @@ from switchover.cluster.on_record import records_of
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.cluster.status import metadata_state, next_status, telling, zookeeper_is_unused
-from switchover.engine.approvals import plan_hash
+from switchover.engine.approvals import REQUESTER, plan_hash
 from switchover.engine.gate import Streak
 from switchover.engine.pace import Spent
 from switchover.engine.plan import Decision, decide
+from switchover.engine.policy import Policy
 from switchover.engine.position import Position
 from switchover.engine.record import stopped_status
 from switchover.engine.status import position_of
@@ -412,6 +413,24 @@ def test_an_approval_counts_while_it_stands_until_its_step_begins():
     assert [item.approver for item in begun.approvals] == ["alice"]
 
 
+def named(own: KafkaMigration, name: str) -> KafkaMigration:
+    found = own.manifest()
+    return KafkaMigration.model_validate({**found, "metadata": {**found["metadata"], "annotations": {REQUESTER: name}}})
+
+
+def test_who_changed_the_spec_stays_on_record_and_approves_nothing_with_four_eyes():
+    picture, own = PICTURES["Finalize held"](), approved(hashed_of(migration()))
+    first = folded(picture, named(own, "alice"))
+    second = folded(picture, named(on_record(own, first), "bob"))
+    assert (first.requesters, second.requesters) == (("alice",), ("alice", "bob"))
+    assert telling(first) != telling(second)
+    again = folded(picture, named(on_record(own, second), "alice"))
+    assert again.requesters == second.requesters
+    four = replace(picture, policy=Policy(four_eyes=True))
+    assert [each.approver for each in again.approvals] == ["alice"]
+    assert folded(four, on_record(own, second)).approvals == ()
+
+
 def test_another_approver_before_the_step_is_the_one_on_record():
     hashed = hashed_of(migration())
     held = folded(PICTURES["Finalize held"](), approved(hashed))
@@ -551,6 +570,25 @@ def test_what_is_told_already_is_not_written_again():
     assert stopped_status(of_an_earlier_release, DEFECT, "KeyError in a.py:1 (b)", NOW + 60) == told
     assert stopped_status(again, DEFECT, "KeyError in a.py:2 (b)", NOW + 60) is not None
     assert stopped_status({**again, "metadata": {"generation": 8}}, DEFECT, "KeyError in a.py:1 (b)", NOW) is not None
+
+
+@pytest.mark.parametrize("reason", [INVALID_SPEC, DEFECT])
+def test_who_wrote_what_cannot_be_read_is_on_record_all_the_same(reason):
+    """Else nobody but they could put it right, with four eyes."""
+    raw: dict[str, Any] = {"metadata": {"generation": 7, "annotations": {REQUESTER: "alice"}},
+                           "status": folded(PICTURES["EnableMigration"]()).manifest()}
+    told = stopped_status(raw, reason, "so", NOW)
+    assert told is not None
+    assert KafkaMigrationStatus.model_validate(told).requesters == ("alice",)
+    assert stopped_status({**raw, "status": told}, reason, "so", NOW) is None
+    other = {**raw, "metadata": {"generation": 7, "annotations": {REQUESTER: "bob"}}, "status": told}
+    assert (stopped_status(other, reason, "so", NOW) or {})["requesters"] == ["alice", "bob"]
+
+
+def test_what_is_no_list_of_names_is_left_as_it_is():
+    raw = {"metadata": {"generation": 7, "annotations": {REQUESTER: "alice"}}, "status": {"requesters": 5}}
+    assert (stopped_status(raw, STATUS_UNREADABLE, "so", NOW) or {})["requesters"] == 5
+    assert (stopped_status(raw, DEFECT, "so", NOW) or {})["requesters"] == 5
 
 
 def test_words_too_long_for_the_schema_are_cut_and_not_written_again():

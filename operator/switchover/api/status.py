@@ -275,6 +275,7 @@ class Finding(Model):
     """What to do about it."""
 
 
+MOST_REQUESTERS = 64
 NEVER_LOOKED_AT = "no operator has looked at it yet; `switchover doctor` says whether there is one"
 UNSEEN: Mapping[str, str | int] = {
     "observedGeneration": -1, "phase": Phase.PENDING.value, "summary": NEVER_LOOKED_AT, "waitingForSummary": "an operator"}
@@ -314,6 +315,9 @@ class MigrationStatus(Model):
     """Whether all steps can still be taken back."""
     approvals: Annotated[tuple[AcceptedApproval, ...], Field(max_length=32), Unique("name")] = ()
     """Approvals as they were accepted."""
+    requesters: Annotated[tuple[Annotated[str, Clipped(253)], ...], Field(max_length=MOST_REQUESTERS)] = ()
+    """Who has changed the spec, as the annotation switchover.dev/requested-by named them: with four eyes none of them
+    approves."""
     steps: Annotated[tuple[StepRecord, ...], Field(max_length=32), Unique("name")] = ()
     """When each step ran."""
     history: Annotated[tuple[Transition, ...], Field(max_length=50)] = ()

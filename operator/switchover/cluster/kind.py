@@ -52,7 +52,7 @@ class KafkaMigrations:
         return PLAN
 
     def intent(self, migration: KafkaMigration) -> Intent:
-        return intent_of(migration, PLAN.names)
+        return intent_of(migration, PLAN, self._policy)
 
     def claims(self, migration: KafkaMigration, picture: Picture) -> str:
         """One Lease for each Kafka cluster."""

@@ -75,7 +75,7 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
     lost = _lost(picture, decision, old)
     believed = not record.is_contradicted(decision)
     can_go_back = believed and not lost and PLAN.can_go_back(at)
-    approvals = accepted(migration, before, hashed, STEPS, picture.now)
+    approvals = accepted(migration, before, hashed, PLAN, picture.policy, picture.now)
     own, to_replace = names.controller_pods(migration.spec).keys(), fold.put_on_record_to_be_replaced(before, at)
     volumes, caught_up = volumes_on_record(picture)
     note = "; ".join(filter(None, (

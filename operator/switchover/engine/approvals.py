@@ -1,16 +1,19 @@
 """Approvals: given for one plan, counted until their step begins, and then history.
 
-What they are given for is computed from the object in every pass: what stands in its status is for people to copy.
+What they are given for is computed from the object in every pass: what stands in its status is for people to copy. By whom
+they may be given is the API server's to see (the chart's policy); what of it shows in the object is asked here as well.
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from switchover.api.meta import UNBOUND, MigrationSpec
-from switchover.api.status import AcceptedApproval, Direction
-from switchover.engine.kind import Migration
+from switchover.api.meta import UNBOUND, Approval, MigrationSpec
+from switchover.api.status import MOST_REQUESTERS, AcceptedApproval, Direction
+from switchover.engine.kind import Migration, P
+from switchover.engine.plan import Plan
+from switchover.engine.policy import Policy, matches
 from switchover.engine.position import PREFLIGHT as PREFLIGHT
 from switchover.engine.position import Position
 
@@ -35,14 +38,43 @@ def plan_to_approve(migration: Migration, at: Position, steps: Sequence[str]) ->
     return plan_hash(migration.metadata.uid, at.attempt, steps, migration.spec)
 
 
-def accepted(migration: Migration, before: Position, hashed: str, steps: Sequence[str],
+REQUESTER = "switchover.dev/requested-by"
+"""Annotation that names who last changed what an approval covers."""
+SERVICE_ACCOUNT = "system:serviceaccount:"
+
+
+def noted(known: Sequence[str], named: str) -> tuple[str, ...]:
+    """Who was named by REQUESTER so far. Where there is no room left, the policy lets nobody else change the spec."""
+    known, name = tuple(known), named[:253]
+    return known if not name or name in known or len(known) >= MOST_REQUESTERS else (*known, name)
+
+
+def objection(given: Approval, migration: Migration, plan: Plan[P], policy: Policy) -> str:
+    """Why an approval of this plan does not count by who gave it; "" where it does."""
+    if given.name in plan.final and given.approver.startswith(SERVICE_ACCOUNT) and not matches(
+            given.approver, policy.approvers):
+        return (f"{given.approver} is a service account, and {given.name} cannot be taken back: a person approves it, unless"
+                " the chart's admissionPolicies.approvers.serviceAccounts names that account")
+    if policy.four_eyes and given.approver in (
+            *migration.status.requesters, migration.metadata.annotations.get(REQUESTER, "")):
+        return f"{given.approver} has changed the spec (status.requesters): somebody else approves {given.name}"
+    return ""
+
+
+def counted(migration: Migration, hashed: str, plan: Plan[P], policy: Policy) -> Iterator[Approval]:
+    """The approvals that count."""
+    return (given for given in migration.spec.approvals
+            if given.plan_hash == hashed and not objection(given, migration, plan, policy))
+
+
+def accepted(migration: Migration, before: Position, hashed: str, plan: Plan[P], policy: Policy,
              now: float) -> tuple[AcceptedApproval, ...]:
     """The approvals for this plan, and those with which a step has begun: these are history, whatever the plan is since."""
-    found = {item.name: item for item in migration.status.approvals if _begun(before, item.name, steps)}
+    found = {item.name: item for item in migration.status.approvals if _begun(before, item.name, plan.names)}
     known = {(item.name, item.approver, item.reason): item for item in migration.status.approvals
              if item.plan_hash == hashed}
-    for given in migration.spec.approvals:
-        if given.plan_hash == hashed and given.name not in found:
+    for given in counted(migration, hashed, plan, policy):
+        if given.name not in found:
             found[given.name] = known.get((given.name, given.approver, given.reason)) or AcceptedApproval(
                 name=given.name, plan_hash=given.plan_hash, approver=given.approver, reason=given.reason,
                 accepted_time=datetime.fromtimestamp(now, UTC))

@@ -1,19 +1,18 @@
 """What the user wants of the walk, read from the spec."""
 
-from collections.abc import Sequence
-
 from switchover.api.meta import DesiredState, OnFailure
 from switchover.api.status import Direction
-from switchover.engine.approvals import PREFLIGHT, plan_to_approve
-from switchover.engine.kind import Migration
-from switchover.engine.plan import Intent
+from switchover.engine.approvals import PREFLIGHT, counted, objection, plan_to_approve
+from switchover.engine.kind import Migration, P
+from switchover.engine.plan import Intent, Plan
+from switchover.engine.policy import Policy
 from switchover.engine.status import position_of
 
 STANDING = (DesiredState.PAUSED, DesiredState.PLANNED)
 
 
-def intent_of(migration: Migration, steps: Sequence[str]) -> Intent:
-    """Direction, pause, holds and the approvals that count: those for the plan as it is now, of these steps.
+def intent_of(migration: Migration, walked: Plan[P], policy: Policy) -> Intent:
+    """Direction, pause, holds and the approvals that count: those for the plan as it is now, by who may give them.
 
     A migration that rolled back by itself goes on back, although Running is what the spec still says. One that is to be
     tried again first comes to the end of its rollback.
@@ -26,8 +25,8 @@ def intent_of(migration: Migration, steps: Sequence[str]) -> Intent:
         direction = Direction.FORWARD if status.progress.complete_time is not None else Direction.BACKWARD
     else:
         direction = Direction.BACKWARD if undo_known or status.rollback.failure else Direction.FORWARD
-    plan = plan_to_approve(migration, position_of(status, {}, 0.0), steps)
-    approved = {item.name for item in spec.approvals if plan and item.plan_hash == plan}
+    plan = plan_to_approve(migration, position_of(status, {}, 0.0), walked.names)
+    approved = {item.name for item in counted(migration, plan, walked, policy) if plan}
     return Intent(
         direction=direction,
         paused=spec.desired_state in STANDING,
@@ -39,7 +38,8 @@ def intent_of(migration: Migration, steps: Sequence[str]) -> Intent:
         changed=bool(status.plan_hash and plan) and status.plan_hash != plan,
         void={
             item.name: f"{item.approver}'s approval was given for plan {item.plan_hash}, this is plan {plan} (attempt"
-                       f" {status.attempt}): it does not count"
+                       f" {status.attempt}): it does not count" if item.plan_hash != plan
+            else objection(item, migration, walked, policy)
             for item in spec.approvals if plan and item.name not in approved
         },
     )

@@ -6,7 +6,7 @@ what every Preflight says of the Secrets that a migration names.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -25,7 +25,8 @@ OF_PODS = {"annotations": "annotations of the pods", "labels": "labels of the po
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The chart's value `allow`: `images` are repositories, `claims` and `secrets` names, `annotations` and `labels` keys of
-    pods; `*` stands for any text. `pods` are of `brought_in.PODS`."""
+    pods; `*` stands for any text. `pods` are of `brought_in.PODS`. And of `admissionPolicies` the service accounts that may
+    approve what cannot be taken back, and whether nobody approves a spec that they have changed."""
 
     images: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
@@ -33,6 +34,9 @@ class Policy:
     annotations: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     pods: tuple[str, ...] = ()
+    _: KW_ONLY
+    approvers: tuple[str, ...] = ()
+    four_eyes: bool = False
 
     def find_image(self, field: str, image: str, instead_of: str = "") -> Iterator[Verdict]:
         """A finding unless the chart allows the image, or it is another tag of the one that it takes the place of."""
@@ -73,7 +77,7 @@ def allow(value: str, *names: str, had: tuple[str, ...] = ()) -> str:
 
 NOTHING_MORE = Policy()
 """What its workloads have, and no other."""
-ANYTHING = Policy(*6 * (("*",),))
+ANYTHING = Policy(*6 * (("*",),), approvers=("*",))
 """What the chart allows is not known."""
 
 

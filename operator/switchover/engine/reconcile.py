@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from switchover.api.schema import mistakes
 from switchover.api.status import Direction
 from switchover.defects import place_of
-from switchover.engine.approvals import PREFLIGHT
+from switchover.engine.approvals import PREFLIGHT, REQUESTER, noted
 from switchover.engine.calls import Call, calls_of, stopped
 from switchover.engine.due import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due, is_settling, share
 from switchover.engine.effects import Apply, Create, Delete, DeletePod, Effect, Elsewhere, Evict, Patch, WriteNodeFiles
@@ -412,8 +412,9 @@ class Reconciler(Generic[M, P]):
     def _is_over(self, migration: M) -> bool:
         """The plan's end is on record, the spec is the one that it speaks of, and nobody wanted something else when it was
         too late to turn: there is nothing to look at any more, once this operator has seen that it is so."""
-        progress, status = migration.status.progress, migration.status
-        if progress.complete_time is None or status.observed_generation != migration.metadata.generation:
+        progress, status, metadata = migration.status.progress, migration.status, migration.metadata
+        if progress.complete_time is None or status.observed_generation != metadata.generation \
+                or noted(status.requesters, metadata.annotations.get(REQUESTER, "")) != status.requesters:
             return False
         return progress.direction is Direction.FORWARD or self._kind.intent(migration).direction is Direction.BACKWARD
 

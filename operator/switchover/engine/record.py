@@ -27,7 +27,7 @@ from switchover.api.status import (
 )
 from switchover.api.status import Verdict as Outcome
 from switchover.engine import status as fold
-from switchover.engine.approvals import PREFLIGHT
+from switchover.engine.approvals import PREFLIGHT, REQUESTER, noted
 from switchover.engine.intent import is_retried
 from switchover.engine.kind import Migration, Picture
 from switchover.engine.measurements import measured_of
@@ -112,6 +112,7 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
         "gates": fold.streaks_of(decision.judged),
         "rollback": rollback,
         "approvals": approvals,
+        "requesters": noted(old.requesters, migration.metadata.annotations.get(REQUESTER, "")),
         "steps": fold.steps_of(old.steps, before, at, now),
         "history": fold.history_of(old.history, before, at, note, now),
         "evidence": fold.evidence_of(old.evidence, before, at, decision.judged, outlook.final, note, now),
@@ -132,9 +133,12 @@ def stopped_status(migration: Mapping[str, Any], reason: Reason, why: str, now: 
     kept: dict[str, Any] = found if isinstance(found, dict) else {}
     conditions = readable(kept.get("conditions"))
     stalled = find_condition(conditions, ConditionType.STALLED)
-    told = (ConditionStatus.TRUE, reason.name, why, generation, why)
+    known, named = kept.get("requesters", []), (migration["metadata"].get("annotations") or {}).get(REQUESTER, "")
+    names = [*noted(known, named)] if isinstance(known, list) else known
+    told = (ConditionStatus.TRUE, reason.name, why, generation, why, known)
     if stalled is not None and (
-            stalled.status, stalled.reason, stalled.message, stalled.observed_generation, kept.get("summary")) == told:
+            stalled.status, stalled.reason, stalled.message, stalled.observed_generation, kept.get("summary"),
+            names) == told:
         return None
     at = datetime.fromtimestamp(now, UTC)
     for kind, value in ((ConditionType.READY, False), (ConditionType.STALLED, True)):
@@ -142,6 +146,7 @@ def stopped_status(migration: Mapping[str, Any], reason: Reason, why: str, now: 
     return {
         **kept,
         **({"observedGeneration": generation} if reason is INVALID_SPEC else {}),
+        **({"requesters": names} if names else {}),
         "phase": Phase.STALLED.value,
         "summary": why,
         "waitingForSummary": reason.name,
@@ -156,6 +161,7 @@ def telling(status: MigrationStatus) -> tuple[object, ...]:
         status.phase,
         status.plan_hash,
         status.approvals,
+        status.requesters,
         (status.rollback.available, status.rollback.lost_at_step, status.rollback.failure),
         [(item.code, item.severity, item.subject) for item in status.findings],
         [(item.gate, item.verdict, item.reason, item.subject) for item in status.waiting_for],

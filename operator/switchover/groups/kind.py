@@ -48,7 +48,7 @@ class ConsumerGroupMigrations:
         return plan_of(picture.spec)
 
     def intent(self, migration: ConsumerGroupMigration) -> Intent:
-        return intent_of(migration, plan_of(migration.spec).names)
+        return intent_of(migration, plan_of(migration.spec), self._policy)
 
     def claims(self, migration: ConsumerGroupMigration, picture: Picture) -> str:
         """One Lease for each group of each Kafka cluster."""

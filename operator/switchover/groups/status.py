@@ -45,7 +45,7 @@ def next_status(migration: ConsumerGroupMigration, picture: Picture, decision: D
     begun = at.step == Name.HAND_OVER and (at.opened is not None or at.finished)
     believed = not record.is_contradicted(decision)
     lost = Name.HAND_OVER if begun and believed else ""
-    approvals = accepted(migration, before, hashed, steps, picture.now)
+    approvals = accepted(migration, before, hashed, plan, picture.policy, picture.now)
     done = record.has_succeeded(
         decision, migration.status, proven=at.direction is Direction.FORWARD and at.finished)
     outlook = Outlook(

@@ -68,6 +68,8 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     | ALLOW_SECRETS | Secrets that a patch of a template may bring in   | none    |
     | ALLOW_ANNOTATIONS, ALLOW_LABELS | keys that a migration may give to pods | none |
     | ALLOW_PODS   | what else it may give to them (`kubernetes.brought_in`) | none |
+    | APPROVERS    | service accounts that may approve what cannot be taken back | none |
+    | FOUR_EYES    | true: nobody approves a spec that they have changed | false   |
     | IMAGE        | the operator's own image, for the rehearsal's pod    | none: no rehearsal |
     | DOCS         | the address of a copy of docs/, for links to runbooks | none: as in the sources |
     | WEBHOOK_FILE | the file that holds the address of a webhook          | none: no webhook |
@@ -87,8 +89,11 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         identity=f"{namespace}/{_needed(environment, 'POD_NAME')}",
         leader_lease=_leader_lease(environment),
         kubeconfig=environment.get("KUBECONFIG", ""),
-        allow=Policy(*(_several(environment, f"ALLOW_{each}") for each in (
-            "IMAGES", "CLAIMS", "SECRETS", "ANNOTATIONS", "LABELS", "PODS"))),
+        allow=Policy(
+            *(_several(environment, f"ALLOW_{each}") for each in (
+                "IMAGES", "CLAIMS", "SECRETS", "ANNOTATIONS", "LABELS", "PODS")),
+            approvers=_several(environment, "APPROVERS"),
+            four_eyes=_choice(environment, "FOUR_EYES", "false", ("true", "false")) == "true"),
         image=environment.get("IMAGE", "").strip(),
         docs=_address(environment, "DOCS"),
         probe_port=_port(environment, "PROBE_PORT", 8080),

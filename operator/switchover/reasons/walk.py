@@ -10,12 +10,16 @@ APPROVAL_VOID = Reason(
     SUBJECT, "ApprovalVoid", Urgency.STANDS,
     meaning="There is an approval for this step, but it was given for another plan: an earlier attempt, another "
             "object of the same name, or a spec that has changed since (gates, windows, rollout and backups "
-            "count). It does not count. The first upgrade to a release that computes the hash in another way does "
-            "the same; CHANGELOG says so.",
-    look="The message names the plan that was approved and the plan that stands. `status.attempt` and "
-         "`status.history` tell what happened in between.",
+            "count); or by somebody who may not give it: a service account, where the step cannot be taken back, or, "
+            "with four eyes, somebody who has changed the spec. It does not count. The first upgrade "
+            "to a release that computes the hash in another way does the same; CHANGELOG says so.",
+    look="The message names the plan that was approved and the plan that stands, or who gave the approval and why "
+         "that does not do. `status.attempt` and `status.history` tell what happened in between, `status.requesters` "
+         "who has changed the spec.",
     do="Look at the plan again and approve it: `switchover approve kmig/NAME STEP` (`cgmig` for a group) takes "
-       "the old approval's place ([AwaitingApproval]).")
+       "the old approval's place ([AwaitingApproval]). Somebody else does where the message names a person, and a person "
+       "where it names a service account; whoever installed the chart may name that account in "
+       "`admissionPolicies.approvers.serviceAccounts`.")
 
 AWAITING_APPROVAL = Reason(
     SUBJECT, "AwaitingApproval", Urgency.STANDS,
