@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
@@ -27,9 +28,10 @@ from switchover.zookeeper.nodes import MigrationNode
 
 
 @contextlib.asynccontextmanager
-async def opened(connect: str, *, seconds: float = 5.0, **properties: str) -> AsyncIterator[KazooZooKeeper]:
+async def opened(connect: str, *, seconds: float = 5.0, search: tuple[str, ...] = (),
+                 **properties: str) -> AsyncIterator[KazooZooKeeper]:
     zookeeper = KazooZooKeeper(
-        Access(connect, {key.replace("_", "."): value for key, value in properties.items()}), seconds=seconds)
+        Access(connect, {key.replace("_", "."): value for key, value in properties.items()}, search=search), seconds=seconds)
     try:
         yield zookeeper
     finally:
@@ -552,6 +554,36 @@ async def test_a_server_that_moved_is_found_under_its_name(tmp_path: Path, monke
     finally:
         before.kill()
         after.kill()
+
+
+async def test_a_name_of_another_namespace_is_sought_as_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A namespace that is called as its Service, read from another one, where a pod and a Service are called so, too."""
+    meant, other = ZooKeeperServer(tmp_path / "meant"), ZooKeeperServer(tmp_path / "other")
+    names = {"zookeeper.zookeeper.svc.cluster.local.": meant, "zookeeper.zookeeper.switchover.svc.cluster.local.": other,
+             "zookeeper.zookeeper": other}
+    resolve = socket.getaddrinfo
+
+    def resolved(host: str, *rest: Any, **more: Any) -> Any:
+        if host.startswith("zookeeper") and host not in names:
+            raise socket.gaierror(socket.EAI_NONAME, "not there")
+        return resolve(names[host].address.host if host in names else host, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+    there = ("zookeeper.svc.cluster.local", "svc.cluster.local", "cluster.local")
+    try:
+        for server in (meant, other):
+            server.start(server.properties())
+            with writer(str(server.address)) as client:
+                client.create("/cluster/id", b'{"id":"%s"}' % (b"meant" if server is meant else b"other"), makepath=True)
+        async with opened("zookeeper.zookeeper:2181", search=there) as zookeeper:
+            assert (await zookeeper.state()).cluster_id == "meant"
+            assert await zookeeper.server_mode(Address("zookeeper.zookeeper", 2181)) == "standalone"
+            meant.stop()
+            with pytest.raises(Unreachable):
+                await zookeeper.server_mode(Address("zookeeper.zookeeper", 2181))
+    finally:
+        meant.kill()
+        other.kill()
 
 
 async def test_a_server_that_lost_its_history_is_read_again(tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """One address in many spellings: Java's, Kubernetes' and people's."""
 
 import asyncio
+import socket
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,10 +13,12 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.kafka.client.connection import Connection
 from switchover.kubernetes.client.pods import read_member_pod
+from switchover.operator import connections
 from switchover.operator.connections import Connections, GroupConnections, GroupOpeners, Openers
 from switchover.outside.access import Access
-from switchover.outside.addresses import Address, canonical, looked_up
+from switchover.outside.addresses import Address, canonical, looked_up, search_list
 from switchover.outside.security import security
+from switchover.zookeeper.client.session import addresses_of
 from unit.group_pictures import moment, with_member, with_pod
 
 
@@ -45,30 +50,61 @@ def test_a_server_of_ipv6_has_brackets_where_a_port_follows() -> None:
 
 # --- names, for an operator that serves other namespaces than its own ----------------------------------------------------
 
-
-@pytest.mark.parametrize(("written", "found"), [
-    ("kafka", "kafka.shop.svc"), ("kafka-0.kafka-headless", "kafka-0.kafka-headless.shop.svc"),
-    ("kafka-0.shop", "kafka-0.shop"), ("kafka.shop", "kafka.shop"), ("kafka.bank", "kafka.bank"),
-    ("kafka.shop.svc.cluster.local", "kafka.shop.svc.cluster.local"), ("broker-1.example.com", "broker-1.example.com"),
-    ("kafka.", "kafka."), ("10.0.0.1", "10.0.0.1"), ("fd00::1", "fd00::1"), ("localhost", "localhost")])
-def test_a_name_means_what_it_means_in_the_namespace_where_it_was_written(written: str, found: str) -> None:
-    assert looked_up(written, "shop") == found
-    assert looked_up(written, "") == written
+RESOLV_CONF = """\
+nameserver 10.96.0.10
+search switchover.svc.cluster.local svc.cluster.local cluster.local corp.example
+options ndots:5
+"""
 
 
-def test_every_server_of_a_list_is_looked_up_so() -> None:
-    servers = "zookeeper-0.zookeeper:2181,zookeeper.shop:2181, [fd00::1]:2181/kafka"
-    assert Access(servers, within="shop").reached == (
-        "zookeeper-0.zookeeper.shop.svc:2181,zookeeper.shop:2181,[fd00::1]:2181/kafka")
-    assert Access(servers).reached == servers.replace(", ", ",")
+def there(namespace: str) -> tuple[str, ...]:
+    return search_list(RESOLV_CONF, "switchover", namespace)
 
 
-@pytest.mark.parametrize(("home", "within"), [("switchover", "shop"), ("shop", ""), ("", "")])
-def test_every_client_of_a_migration_is_told_whose_names_are_meant(home: str, within: str) -> None:
-    told: list[str] = []
+def test_a_pods_search_list_is_ours_with_its_namespace() -> None:
+    assert there("shop") == ("shop.svc.cluster.local", "svc.cluster.local", "cluster.local", "corp.example")
+    assert search_list(RESOLV_CONF, "bank", "shop")[0] == "switchover.svc.cluster.local"
+    assert search_list("", "switchover", "shop") == search_list("search\n", "switchover", "shop") == ()
 
-    def opened(access: Any, _: Any = None, namespace: str | None = None) -> Any:
-        told.append(access.within if namespace is None else namespace)
+
+NAMES = {f"{name}.": name for name in (
+    "kafka.shop.svc.cluster.local", "kafka.switchover.svc.cluster.local", "kafka-0.kafka.kafka.svc.cluster.local",
+    "kafka.kafka.svc.cluster.local", "kafka-0.kafka.shop.svc.cluster.local", "kafka-0.kafka.switchover.svc.cluster.local",
+    "kafka.bank.svc.cluster.local", "broker-1.bank.svc.cluster.local", "broker-1.example.com", "zookeeper.corp.example")}
+"""What the cluster's name server knows."""
+
+
+@pytest.mark.parametrize(("namespace", "written", "meant"), [
+    ("shop", "kafka", "kafka.shop.svc.cluster.local"),
+    ("shop", "kafka-0.kafka", "kafka-0.kafka.shop.svc.cluster.local"),
+    ("kafka", "kafka.kafka", "kafka.kafka.svc.cluster.local"),                  # a namespace that is called as its Service
+    ("kafka", "kafka-0.kafka", "kafka-0.kafka.kafka.svc.cluster.local"),
+    ("kafka", "kafka-0.kafka.kafka.svc", "kafka-0.kafka.kafka.svc.cluster.local"),
+    ("shop", "kafka.bank", "kafka.bank.svc.cluster.local"),
+    ("shop", "broker-1.bank", "broker-1.bank.svc.cluster.local"),               # a Service that is called like a pod
+    ("shop", "kafka.shop.svc.cluster.local", "kafka.shop.svc.cluster.local"),
+    ("shop", "broker-1.example.com", "broker-1.example.com"),
+    ("shop", "zookeeper", "zookeeper.corp.example"),
+    ("orders", "kafka", ""), ("orders", "kafka-0.kafka", "")])                  # never those of the operator's own namespace
+def test_a_name_is_sought_as_a_pod_of_its_namespace_seeks_it(namespace: str, written: str, meant: str) -> None:
+    assert next((NAMES[name] for name in looked_up(written, there(namespace)) if name in NAMES), "") == meant
+    assert looked_up(written, ()) == (written,)
+
+
+@pytest.mark.parametrize("written", ["kafka.", "10.0.0.1", "FD00::1", "::ffff:10.0.0.1", "localhost", ""])
+def test_what_no_pod_seeks_stays(written: str) -> None:
+    assert looked_up(written, there("shop")) == (written,)
+
+
+@pytest.mark.parametrize(("home", "search"), [("switchover", there("shop")), ("shop", ()), ("", ())])
+def test_every_client_of_a_migration_is_told_whose_names_are_meant(
+        home: str, search: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    told: list[tuple[str, ...]] = []
+    (tmp_path / "resolv.conf").write_text(RESOLV_CONF)
+    monkeypatch.setattr(connections, "RESOLV_CONF", tmp_path / "resolv.conf")
+
+    def opened(access: Any, _: Any = None, search: tuple[str, ...] | None = None) -> Any:
+        told.append(access.search if search is None else search)
         return SimpleNamespace(close=lambda: asyncio.sleep(0))
 
     async def run() -> None:
@@ -87,17 +123,49 @@ def test_every_client_of_a_migration_is_told_whose_names_are_meant(home: str, wi
         await watcher._connected.clients()
 
     asyncio.run(run())
-    assert told == [within] * 9
+    assert told == [search] * 9
 
 
-def test_a_broker_is_connected_to_by_that_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    called: list[tuple[Any, ...]] = []
+class NameServer:
+    """Instead of the resolver: what exists is on loopback; and what was asked for."""
 
-    async def refused(*where: Any, **_: Any) -> Any:
-        called.append(where)
-        raise ConnectionRefusedError
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *exist: str, error: int = socket.EAI_NONAME) -> None:
+        self.asked: list[str] = []
+        resolve = socket.getaddrinfo
 
-    monkeypatch.setattr(asyncio, "open_connection", refused)
+        def getaddrinfo(host: str, *rest: Any, **more: Any) -> Any:
+            self.asked.append(host)
+            if host in exist:
+                return resolve("127.0.0.1", *rest, **more)
+            raise socket.gaierror(error, "not there")
+
+        monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+
+
+KAFKA_0, OTHERS = "kafka-0.kafka.svc.cluster.local.", "kafka-0.kafka.switchover.svc.cluster.local."
+
+
+def ask_a_broker() -> None:
+    asyncio.run(Connection.open(Address("kafka-0.kafka", 1), security({}, search=there("shop"))))
+
+
+def ask_zookeeper() -> None:
+    addresses_of(Address("kafka-0.kafka", 1), there("shop"))
+    raise ConnectionRefusedError
+
+
+@pytest.mark.parametrize("ask", [ask_a_broker, ask_zookeeper])
+def test_the_first_name_that_exists_is_reached(ask: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    names = NameServer(monkeypatch, KAFKA_0, OTHERS, "kafka-0.kafka")
     with pytest.raises(ConnectionRefusedError):
-        asyncio.run(Connection.open(Address("kafka-0.kafka", 9092), security({}, within="shop")))
-    assert called == [("kafka-0.kafka.shop.svc", 9092)]
+        ask()
+    assert names.asked == ["kafka-0.kafka.shop.svc.cluster.local.", KAFKA_0]
+
+
+@pytest.mark.parametrize("ask", [ask_a_broker, ask_zookeeper])
+def test_a_name_server_that_does_not_answer_leads_to_no_other_name(
+        ask: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    names = NameServer(monkeypatch, KAFKA_0, error=socket.EAI_AGAIN)
+    with pytest.raises(socket.gaierror):
+        ask()
+    assert names.asked == ["kafka-0.kafka.shop.svc.cluster.local."]

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
@@ -27,7 +28,7 @@ from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.lag.window import GroupOffsets
 from switchover.metadata.passwords import ENCODER_SECRET
 from switchover.outside.access import Access
-from switchover.outside.addresses import Address
+from switchover.outside.addresses import Address, search_list
 from switchover.outside.ask import Answers
 from switchover.outside.clock import Clock
 from switchover.outside.credentials import (
@@ -48,6 +49,7 @@ from switchover.zookeeper.ports import ZooKeeper, ZooKeeperGroups, ZooKeeperTree
 
 SECRET_SECONDS = 10.0
 """How old the content of a Secret may be that many migrations name."""
+RESOLV_CONF = Path("/etc/resolv.conf")
 logger = logging.getLogger(__name__)
 
 
@@ -62,7 +64,7 @@ C = TypeVar("C", bound=Client)
 class Openers:
     """What opens a client from client properties; each raises Refused for those that it cannot use."""
 
-    nodes: Callable[[Mapping[str, str], AllowedServers, str], KafkaNodes] = KafkaWire
+    nodes: Callable[[Mapping[str, str], AllowedServers, tuple[str, ...]], KafkaNodes] = KafkaWire
     zookeeper: Callable[[Access], ZooKeeper] = KazooZooKeeper
     tree: Callable[[Access], ZooKeeperTree] = KazooTree
     offsets: Callable[[Access], GroupOffsets] = WireOffsets
@@ -98,15 +100,22 @@ class Credentials:
 
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     allowed: AllowedServers = ANYWHERE
-    within: str = ""
+    search: tuple[str, ...] = ()
 
     def to(self, servers: str) -> Access:
-        return Access(servers, self.properties, self.allowed, self.within)
+        return Access(servers, self.properties, self.allowed, self.search)
 
 
 def _unchecked(*used: Credentials) -> tuple[str, ...]:
     """The Secrets that turn the check of servers' names off."""
     return tuple(dict.fromkeys(each.allowed.secret for each in used if not checks_hosts(each.properties)))
+
+
+def _resolv_conf() -> str:
+    try:
+        return RESOLV_CONF.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 class Kept:
@@ -120,7 +129,7 @@ class Kept:
                  secrets: Answers, home: str = "") -> None:
         self._secrets = secrets
         self._namespace = migration.metadata.namespace
-        self._within = self._namespace if home not in ("", self._namespace) else ""
+        self._search = search_list(_resolv_conf(), home, self._namespace) if home not in ("", self._namespace) else ()
         self._accepted = migration.spec.accepted_risks
         self._workloads = workloads
         self._open: dict[str, tuple[Credentials, Client]] = {}
@@ -152,7 +161,7 @@ class Kept:
     async def credentials(self, secret: SecretRef | None, key: str, servers: Iterable[Address]) -> Credentials:
         """What the Secret holds. Raises Refused unless its `key` names all of these servers."""
         if secret is None:
-            return Credentials(within=self._within)
+            return Credentials(search=self._search)
         name = secret.name
         properties = (await self._secrets.get(
             name, lambda: self._workloads.client_properties(name), SECRET_SECONDS)).value
@@ -163,7 +172,7 @@ class Kept:
             check_encrypted(properties, self._accepted)
         except Unusable as why:
             raise Refused(f"Secret {secret.name}: {why}") from None
-        return Credentials(properties, allowed, self._within)
+        return Credentials(properties, allowed, self._search)
 
 
 async def _all_of(*asked: Awaitable[Credentials]) -> list[Credentials]:
@@ -211,7 +220,7 @@ class Credentialed:
         )
 
     def _nodes(self, with_: Credentials) -> KafkaNodes:
-        return self._openers.nodes(with_.properties, with_.allowed, with_.within)
+        return self._openers.nodes(with_.properties, with_.allowed, with_.search)
 
     async def close(self) -> None:
         """Close every connection."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from switchover.outside.addresses import Address, looked_up
+from switchover.outside.addresses import Address
 from switchover.outside.credentials import ANYWHERE, AllowedServers
 from switchover.outside.errors import Refused
 
@@ -12,24 +12,17 @@ from switchover.outside.errors import Refused
 class Access:
     """How to reach a Kafka cluster or ZooKeeper: address list and the client properties of the credentials Secret.
 
-    A server that another one told of gets the credentials only if `allowed` has it. `within` is the namespace in which names
-    mean what they say (outside/addresses.py), "" where that is the one that we run in.
+    A server that another one told of gets the credentials only if `allowed` has it. `search` is where names are sought
+    (outside/addresses.py), empty where they were written for the namespace that we run in.
     """
 
     servers: str
     properties: Mapping[str, str] = field(default_factory=dict)
     allowed: AllowedServers = ANYWHERE
-    within: str = ""
+    search: tuple[str, ...] = ()
 
     def __repr__(self) -> str:                     # secrets never reach a log
         return f"Access({self.servers!r})"
-
-    @property
-    def reached(self) -> str:
-        """The list as it is looked up from here."""
-        servers, slash, chroot = self.servers.partition("/")
-        split = (server.strip().rpartition(":") for server in servers.split(","))
-        return ",".join(f"{looked_up(host, self.within)}{colon}{port}" for host, colon, port in split) + slash + chroot
 
     @property
     def addresses(self) -> Sequence[Address]:

@@ -1,6 +1,6 @@
 """Addresses: one spelling for each IP address, and names as whoever wrote them means them."""
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 
@@ -15,19 +15,34 @@ def canonical(text: str) -> str:
     return str(mapped or found)
 
 
-_POD = re.compile(r"[a-z0-9-]+-[0-9]+")
+_NDOTS = 5
+"""A name with fewer dots is sought in the search list first (docs/facts/kubernetes.md#names)."""
 
 
-def looked_up(host: str, namespace: str) -> str:
-    """The name under which a host is found from another namespace than this one, where somebody wrote it.
+def search_list(resolv_conf: str, home: str, namespace: str) -> tuple[str, ...]:
+    """Where a pod of the namespace looks for a name, by the resolver's configuration of a pod in `home`."""
+    lists = [line.split()[1:] for line in resolv_conf.splitlines() if line.split()[:1] == ["search"]]
+    own = f"{home}.svc."
+    return tuple(f"{namespace}.svc.{domain.removeprefix(own)}" if domain.startswith(own) else domain
+                 for domain in (lists[-1] if lists else ()))
 
-    A Service of that namespace, and a pod behind one, get it; a name that says where it belongs stays, and an address does.
+
+def looked_up(host: str, search: Sequence[str]) -> tuple[str, ...]:
+    """The names under which a host is sought, in their order: the first that exists is meant. Without a search list that of
+    our own resolver does it.
     """
-    service, _, rest = host.partition(".")
-    if not namespace or host.endswith(".") or ":" in host or canonical(host) != host or service in ("", "localhost"):
-        return host
-    is_pod = rest not in ("", namespace) and "." not in rest and _POD.fullmatch(service)
-    return f"{host}.{namespace}.svc" if not rest or is_pod else host
+    if not search or not host or host.endswith(".") or host == "localhost" or _is_address(host):
+        return (host,)
+    found = tuple(f"{host}.{domain.rstrip('.')}." for domain in search)
+    return (*found, f"{host}.") if host.count(".") < _NDOTS else (f"{host}.", *found)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

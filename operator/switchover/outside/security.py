@@ -18,16 +18,16 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 @dataclass(frozen=True, slots=True)
 class Security:
     """With whom we connect, and what a connection does after TCP: TLS when there is a context, then SASL when there are
-    credentials. Names are those of the namespace `within` (outside.access.Access).
+    credentials. Names are sought as `search` says (outside.access.Access).
     """
 
     tls: ssl.SSLContext | None
     sasl: sasl.Credentials | None
     allowed: AllowedServers
-    within: str = ""
+    search: tuple[str, ...] = ()
 
 
-def security(properties: Mapping[str, str], allowed: AllowedServers = ANYWHERE, within: str = "") -> Security:
+def security(properties: Mapping[str, str], allowed: AllowedServers = ANYWHERE, search: tuple[str, ...] = ()) -> Security:
     """Read `security.protocol`, `ssl.*` and `sasl.*`. Raises Refused, naming the property and what it must be."""
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in _PROTOCOLS:
@@ -36,7 +36,7 @@ def security(properties: Mapping[str, str], allowed: AllowedServers = ANYWHERE, 
         tls=tls_context(properties) if protocol.endswith("SSL") else None,
         sasl=sasl.credentials(properties) if protocol.startswith("SASL") else None,
         allowed=allowed,
-        within=within,
+        search=search,
     )
 
 

@@ -26,7 +26,7 @@ class Brokers:
     def __init__(self, access: Access, seconds: float, keep: float = 0.0) -> None:
         self.seconds = seconds
         self._servers = list(access.addresses)
-        self._connections = KeptConnections(security(access.properties, access.allowed, access.within), keep)
+        self._connections = KeptConnections(security(access.properties, access.allowed, access.search), keep)
 
     def connected(self, broker: Address, seconds: float | None = None) -> AbstractAsyncContextManager[Connection]:
         """A connection to one of them, good for `seconds`, those of a round unless told."""

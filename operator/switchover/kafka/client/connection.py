@@ -4,6 +4,7 @@ import asyncio
 import errno
 import io
 import itertools
+import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -96,6 +97,19 @@ def succeeded(node: Address, code: ErrorCode, what: str, right: str, resource: s
         raise Unreachable(f"{node}: cannot {what} now: {code.name.upper()}")
 
 
+async def _opened(node: Address, security: Security) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to the first of the node's names that exists."""
+    *others, last = looked_up(node.host, security.search)
+    server_hostname = node.host if security.tls else None
+    for name in others:
+        try:
+            return await asyncio.open_connection(name, node.port, ssl=security.tls, server_hostname=server_hostname)
+        except socket.gaierror as error:
+            if error.errno not in (socket.EAI_NONAME, socket.EAI_NODATA):
+                raise
+    return await asyncio.open_connection(last, node.port, ssl=security.tls, server_hostname=server_hostname)
+
+
 class Connection:
     """Asks one question after the other. Errors are those that `talking` translates."""
 
@@ -111,10 +125,7 @@ class Connection:
     @classmethod
     async def open(cls, node: Address, security: Security) -> "Connection":
         """Connect and log in."""
-        reader, writer = await asyncio.open_connection(
-            looked_up(node.host, security.within), node.port, ssl=security.tls,
-            server_hostname=node.host if security.tls else None,
-        )
+        reader, writer = await _opened(node, security)
         connection = cls(node, reader, writer)
         try:
             if security.sasl is not None:

@@ -46,9 +46,9 @@ class KafkaWire:
     Raises Refused at once when the client properties cannot be used.
     """
 
-    def __init__(self, properties: Mapping[str, str], allowed: AllowedServers = ANYWHERE, within: str = "", *,
+    def __init__(self, properties: Mapping[str, str], allowed: AllowedServers = ANYWHERE, search: tuple[str, ...] = (), *,
                  seconds: float | None = None) -> None:
-        self._security = security(properties, allowed, within)
+        self._security = security(properties, allowed, search)
         self._seconds = seconds
         self._log = MetadataLog()
 

@@ -2,10 +2,13 @@
 
 import asyncio
 import logging
+import random
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -26,12 +29,13 @@ from kazoo.retry import KazooRetry
 
 from switchover.kazoo_frames import limit
 from switchover.outside.access import Access
-from switchover.outside.addresses import Address
+from switchover.outside.addresses import Address, looked_up
 from switchover.outside.errors import Refused, Unreachable
 from switchover.zookeeper.client import znode_rights
 from switchover.zookeeper.client.security import TlsHandler, credentials, tls
 from switchover.zookeeper.client.znode_slices import Node
 
+NO_SUCH_NAME = (socket.EAI_NONAME, socket.EAI_NODATA)
 SESSION_SECONDS = 4.0       # the shortest by ZooKeeper's defaults; also the limit of one connection attempt
 BATCH = 500                 # requests under way at once; a cluster may have many thousand topics
 
@@ -52,11 +56,11 @@ class ZooKeeperSession:
 
     def __init__(self, access: Access, *, seconds: float = 5.0) -> None:
         try:
-            hosts, _ = collect_hosts(access.reached)
+            hosts, _ = collect_hosts(access.servers)
         except ValueError as error:
             raise Refused(f"zookeeper.connect {access.servers!r} is not host:port,…/chroot: {error}") from error
         self._servers = tuple(Address(host, port) for host, port in hosts)
-        self._named, self._reached = access.servers, access.reached
+        self._named, self._search = access.servers, access.search
         self._seconds = seconds
         self._tls = tls(access.properties)
         self._options = credentials(access.properties)
@@ -141,10 +145,11 @@ class ZooKeeperSession:
         if self._client is None:
             self._handler, self._too_large, self._refused = TlsHandler(self._tls), "", False
             self._client = KazooClient(
-                hosts=self._reached, timeout=SESSION_SECONDS, handler=self._handler, **self._options,
+                hosts=self._named, timeout=SESSION_SECONDS, handler=self._handler, **self._options,
                 connection_retry=KazooRetry(max_tries=-1, delay=0.1, backoff=2, max_delay=1.0),
             )
             limit(self._client, self._remember)
+            self._client._connection._expand_client_hosts = self._resolved
             self._client.add_listener(partial(self._heard, self._client))
             self._live = self._client.start_async()
         if not self._live.wait(left(deadline)):
@@ -152,6 +157,15 @@ class ZooKeeperSession:
                 raise Refused(f"ZooKeeper at {self._named}: {distrust}")
             raise KazooTimeoutError("no connection")
         return self._client
+
+    def _resolved(self) -> Sequence[tuple[str, str, int]]:
+        """Instead of kazoo's: name, address and port of each server that there is, in any order. On kazoo's thread."""
+        found = []
+        for server in self._servers:
+            with suppress(socket.gaierror):
+                found += [(server.host, *address[:2]) for *_, address in addresses_of(server, self._search)]
+        random.shuffle(found)
+        return found
 
     def _synced(self, deadline: float) -> KazooClient:
         """The client on a server that has caught up with the leader: requests of one session are answered in order."""
@@ -183,6 +197,18 @@ def _stop(client: KazooClient) -> None:
     """End the session; a connection attempt under way is waited for."""
     client.stop()
     client.close()
+
+
+def addresses_of(server: Address, search: Sequence[str]) -> Sequence[tuple[Any, ...]]:
+    """What the resolver finds under the first of the server's names that exists."""
+    *others, last = looked_up(server.host, search)
+    for name in others:
+        try:
+            return socket.getaddrinfo(name, server.port, type=socket.SOCK_STREAM)
+        except socket.gaierror as error:
+            if error.errno not in NO_SUCH_NAME:
+                raise
+    return socket.getaddrinfo(last, server.port, type=socket.SOCK_STREAM)
 
 
 def left(deadline: float) -> float:

@@ -30,7 +30,7 @@ from switchover.outside.addresses import Address
 from switchover.outside.errors import Fenced, NotListening, Refused, Unreachable
 from switchover.zookeeper.client import znode_rights, znodes
 from switchover.zookeeper.client.old_groups import GroupReader
-from switchover.zookeeper.client.session import ZooKeeperSession, left
+from switchover.zookeeper.client.session import NO_SUCH_NAME, ZooKeeperSession, addresses_of, left
 from switchover.zookeeper.client.tree import TreeReader
 from switchover.zookeeper.client.znode_slices import Node
 from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
@@ -127,7 +127,7 @@ class KazooZooKeeper(ZooKeeperSession):
 
     async def server_mode(self, server: Address) -> str:
         """standalone, leader, follower or observer; Refused where the answer is not ZooKeeper's."""
-        answer = await asyncio.to_thread(_srvr_of, server, self._tls, time.monotonic() + self._seconds)
+        answer = await asyncio.to_thread(_srvr_of, server, self._search, self._tls, time.monotonic() + self._seconds)
         return _told(server, answer, "Mode")
 
     # --- below: on the one thread ---------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ class KazooZooKeeper(ZooKeeperSession):
     def _connections(self, deadline: float, server: Address) -> int:
         self._disconnect()
         try:
-            found = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
+            found = addresses_of(server, self._search)
             # One family: in the other one the same servers would be met again.
             addresses = {str(address[0]) for family, *_, address in found if family == found[0][0]}
             answers, refused = [], []
@@ -298,7 +298,7 @@ class KazooZooKeeper(ZooKeeperSession):
                 why = refused[0].strerror or refused[0]
                 raise (Unreachable if answers else NotListening)(f"ZooKeeper server {server}: {why}")
         except socket.gaierror as error:
-            gone = error.errno in (socket.EAI_NONAME, socket.EAI_NODATA)
+            gone = error.errno in NO_SUCH_NAME
             raise (NotListening if gone else Unreachable)(f"ZooKeeper server {server}: {error.strerror or error}") from error
         except ssl.SSLCertVerificationError as error:
             raise Refused(f"ZooKeeper server {server}: its certificate is not accepted ({error.verify_message})") from error
@@ -324,11 +324,18 @@ def _srvr(host: str, server: Address, tls: ssl.SSLContext | None, deadline: floa
     raise Unreachable(f"ZooKeeper server {server}: {'its answer to srvr does not end' if answer else 'no answer to srvr'}")
 
 
-def _srvr_of(server: Address, tls: ssl.SSLContext | None, deadline: float) -> str:
+def _srvr_of(server: Address, search: Sequence[str], tls: ssl.SSLContext | None, deadline: float) -> str:
+    """From the first of its addresses that answers."""
+    why: OSError | None = None
     try:
-        return _srvr(server.host, server, tls, deadline)
+        for *_, address in addresses_of(server, search):
+            try:
+                return _srvr(str(address[0]), server, tls, deadline)
+            except OSError as error:
+                why = error
     except OSError as error:
-        raise Unreachable(f"ZooKeeper server {server}: {error.strerror or error}") from error
+        why = error
+    raise Unreachable(f"ZooKeeper server {server}: {(why and why.strerror) or why}") from why
 
 
 def _others(server: Address, answer: str) -> int:
