@@ -1,13 +1,15 @@
 """What an export leaves out, and what it must never touch."""
 
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from switchover.cli.export import Document, as_stream, export
+from switchover.cli.export import Document, as_stream, export, into_directory
 from switchover.cluster import names
 from switchover.cluster.ending.export import kept, kept_stateful_set, runs_the_same
+from switchover.outside.errors import Refused
 from unit.pictures import migration
 
 PROBE = {"timeoutSeconds": 1, "periodSeconds": 2, "successThreshold": 1, "failureThreshold": 3,
@@ -122,3 +124,33 @@ async def test_values_go_only_when_the_api_server_would_put_the_same_back(mutate
 
 def test_a_document_without_a_manifest_is_only_spoken_of():
     assert str(Document("one\ntwo")) == "# one\n# two\n"
+
+
+PASSWORD = Document("", {
+    "kind": "Secret", "metadata": {"name": "kafka"}, "stringData": {"kafka-0": "sasl.password=hunter2"}})
+SERVICE = Document("", {"kind": "Service", "metadata": {"name": "kafka"}})
+
+
+def test_a_secret_is_read_by_nobody_who_could_read_the_file_before(tmp_path: Path):
+    file, elsewhere = tmp_path / PASSWORD.file, tmp_path / "elsewhere"
+    file.write_text("old")
+    file.chmod(0o644)
+    with file.open() as reader:
+        assert list(into_directory([PASSWORD, SERVICE], tmp_path)) == [f"wrote {file}", f"wrote {tmp_path / SERVICE.file}"]
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert "hunter2" in file.read_text()
+        assert reader.read() == "old", "who had it open reads what it was"
+    assert (tmp_path / SERVICE.file).stat().st_mode & 0o444 == 0o444
+    elsewhere.write_text("old")
+    file.unlink()
+    file.symlink_to(elsewhere)
+    list(into_directory([PASSWORD], tmp_path))
+    assert (elsewhere.read_text(), file.is_symlink()) == ("old", False)
+    assert {each.name for each in tmp_path.iterdir()} == {file.name, SERVICE.file, "elsewhere"}
+
+
+def test_a_file_that_cannot_be_replaced_leaves_nothing_behind(tmp_path: Path):
+    (tmp_path / PASSWORD.file).mkdir()
+    with pytest.raises(Refused, match=f"cannot write to {tmp_path}: Is a directory"):
+        list(into_directory([PASSWORD], tmp_path))
+    assert [each.name for each in tmp_path.iterdir()] == [PASSWORD.file]

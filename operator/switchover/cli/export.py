@@ -1,8 +1,11 @@
 """`switchover export`: what belongs into Git after Finalize, as YAML. Nothing is written to the cluster."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import yaml
@@ -95,11 +98,21 @@ def into_directory(documents: Sequence[Document], directory: Path) -> Iterator[s
                 yield str(document).rstrip()
                 continue
             path = directory / document.file
-            path.touch(mode=0o600 if document.manifest["kind"] == "Secret" else 0o644)
-            path.write_text(str(document))
+            _replace(path, str(document), 0o600 if document.manifest["kind"] == "Secret" else 0o644)
             yield f"wrote {path}"
     except OSError as error:
         raise Refused(f"cannot write to {directory}: {error.strerror}") from None
+
+
+def _replace(path: Path, text: str, mode: int) -> None:
+    """A new file in the place of what is there: an old one would keep its mode, its readers and where it links to."""
+    draft = path.with_name(f".{path.name}.{token_hex(8)}")
+    try:
+        with open(draft, "x", encoding="utf-8", opener=partial(os.open, mode=mode)) as file:
+            file.write(text)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 # --- the objects --------------------------------------------------------------------------------------------------------
