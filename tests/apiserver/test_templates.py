@@ -91,12 +91,12 @@ async def test_what_the_api_server_keeps_is_what_was_written(server: ApiServer, 
         {"name": mount.RUN_VOLUME, "mountPath": "/kafka/bin", "subPath": "start"},
         {"name": mount.VOLUME, "mountPath": mount.SCRIPT, "subPath": "door.sh", "readOnly": True},
         {"name": mount.VOLUME, "mountPath": mount.EDITS, "subPathExpr": "$(SWITCHOVER_POD_NAME)", "readOnly": True},
-        {"name": mount.RUN_VOLUME, "mountPath": mount.RUN},
+        {"name": mount.FILES_VOLUME, "mountPath": mount.RUN},
     ]
     assert pod["volumes"] == [
         *user["volumes"],
         {"name": mount.VOLUME, "secret": {"secretName": "kafka-switchover", "defaultMode": 0o555}},
-        {"name": mount.RUN_VOLUME, "emptyDir": {}},
+        *mount.DIRECTORIES,
     ]
     pod_name = {"name": "SWITCHOVER_POD_NAME", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}}
     *first, options = user["containers"][1]["env"]

@@ -26,7 +26,6 @@ from unit.pictures import given, moment, spec_of, spoil, spoil_workload, statefu
 TRACKING = ("argocd.argoproj.io/instance", "app.kubernetes.io/instance", "kustomize.toolkit.fluxcd.io/name",
             "meta.helm.sh/release-name")
 """What GitOps tools and Helm know their own objects by."""
-OURS = (mount.VOLUME, mount.RUN_VOLUME)
 DATA = {"name": "data", "mountPath": "/var/lib/kafka"}
 SCRIPT = "/opt/kafka/bin/kafka-server-start.sh"
 SCRAM = "KAFKA_ZOOKEEPER_BOOTSTRAP_SCRAM_USERS"
@@ -324,9 +323,11 @@ def test_its_resources_are_the_controllers_own():
                                          {"name": "EXTRA_ARGS", "value": "-name kafkaServer -loggc"}]])
 def test_what_kafkas_own_scripts_log_does_not_fill_the_volume(theirs):
     """`LOG_DIR` and `EXTRA_ARGS` are kafka-run-class.sh's: log4j's files, never deleted, and a gigabyte of `-loggc`."""
-    own = copied(env=theirs)["containers"][0]
-    log_dirs = [item["value"] for item in own["env"] if item["name"] == "LOG_DIR"]
-    assert [each.startswith(f"{mount.RUN}/") for each in log_dirs] == [True]
+    pod = copied(env=theirs)
+    own = pod["containers"][0]
+    [log_dir] = [item["value"] for item in own["env"] if item["name"] == "LOG_DIR"]
+    volume = next(each["name"] for each in own["volumeMounts"] if each["mountPath"] == log_dir)
+    assert {"name": volume, "emptyDir": {}} in pod["volumes"], "nor the container's memory"
     assert [item["value"] for item in own["env"] if item["name"] == "EXTRA_ARGS"] == ["-name kafkaServer"]
 
 
@@ -349,8 +350,8 @@ def test_every_volume_is_copied_and_mounted_as_it_was():
     mounts = [{"name": volume["name"], "mountPath": f"/{volume['name']}", "readOnly": True} for volume in VOLUMES]
     mounts += [{"name": "data", "mountPath": "/var/lib/kafka", "subPath": "kafka"}]
     spec = copied({"volumes": VOLUMES}, volumeMounts=mounts)
-    assert [volume for volume in spec["volumes"] if volume["name"] not in OURS] == VOLUMES
-    assert [each for each in spec["containers"][0]["volumeMounts"] if each["name"] not in OURS] == mounts
+    assert [volume for volume in spec["volumes"] if volume["name"] not in mount.OURS] == VOLUMES
+    assert [each for each in spec["containers"][0]["volumeMounts"] if each["name"] not in mount.OURS] == mounts
 
 
 INIT = [
@@ -515,9 +516,9 @@ def test_the_log_lies_beside_the_brokers_directory_on_a_volume_of_its_own(mounts
     spec = stateful(template=source, claims=claims, log_dirs=directories)
     assert [claim["metadata"]["name"] for claim in spec["volumeClaimTemplates"]] == [volume]
     own = spec["template"]["spec"]
-    assert [each for each in own["volumes"] if each["name"] not in OURS] == [
+    assert [each for each in own["volumes"] if each["name"] not in mount.OURS] == [
         {"name": claim, "emptyDir": {}} for claim in claims if claim != volume]
-    assert [each for each in own["containers"][0]["volumeMounts"] if each["name"] not in OURS] == mounts
+    assert [each for each in own["containers"][0]["volumeMounts"] if each["name"] not in mount.OURS] == mounts
 
 
 @pytest.mark.parametrize("kind", [{"emptyDir": {}}, {"hostPath": {"path": "/mnt"}}, {"ephemeral": {}}])
@@ -526,7 +527,7 @@ def test_a_volume_of_brokers_that_is_no_claim_becomes_one(kind):
     source["spec"]["volumes"] = [{"name": "logs", **kind}]
     spec = stateful(template=source, claims=(), log_dirs="/data")
     assert [claim["metadata"]["name"] for claim in spec["volumeClaimTemplates"]] == ["logs"]
-    assert {volume["name"] for volume in spec["template"]["spec"]["volumes"]} == set(OURS)
+    assert {volume["name"] for volume in spec["template"]["spec"]["volumes"]} == set(mount.OURS)
 
 
 @pytest.mark.parametrize("mounts", [None, [], [{"name": "config", "mountPath": "/etc/kafka"}]])
@@ -680,7 +681,7 @@ def test_it_tries_whether_brokers_take_its_connections():
     first, tries, last = made[-1]["spec"]["template"]["spec"]["initContainers"]
     assert (first["name"], tries["name"], last["name"]) == (mount.KEEPER, reports.REACH, mount.GUARDIAN)
     assert tries["command"] == ["bash", "-c", REACH, reports.REACH, *told]
-    run = {"name": mount.RUN_VOLUME, "mountPath": mount.RUN}
+    run = {"name": mount.FILES_VOLUME, "mountPath": mount.RUN}
     assert (tries["securityContext"], tries["volumeMounts"]) == ({"runAsUser": 7}, [run])
 
 

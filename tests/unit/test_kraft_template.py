@@ -20,7 +20,6 @@ from switchover.kubernetes.workloads import Workload
 from unit.pictures import Cluster, given, moment, stateful_set, workload_of
 
 APACHE, BITNAMI, CONFLUENT = SCRIPTS
-OURS = (mount.VOLUME, mount.RUN_VOLUME)
 OWN = BrokerSet(name="kafka")
 POD_NAME = {"name": mount.POD_NAME, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}}
 SCRAM = "KAFKA_ZOOKEEPER_BOOTSTRAP_SCRAM_USERS"
@@ -154,8 +153,8 @@ def without_ours(manifest: dict[str, Any]) -> dict[str, Any]:
     found["spec"]["updateStrategy"] = "any"
     pod["initContainers"] = [
         each for each in pod.get("initContainers", []) if each["name"] not in (mount.KEEPER, reports.DISKS)]
-    pod["volumes"] = [each for each in pod.get("volumes", []) if each["name"] not in OURS]
-    broker["volumeMounts"] = [each for each in broker.get("volumeMounts", []) if each["name"] not in OURS]
+    pod["volumes"] = [each for each in pod.get("volumes", []) if each["name"] not in mount.OURS]
+    broker["volumeMounts"] = [each for each in broker.get("volumeMounts", []) if each["name"] not in mount.OURS]
     broker["env"] = [each for each in broker.get("env", [])
                      if each["name"] not in (mount.POD_NAME, name_cache.VARIABLE, SCRAM)]
     for part, field in ((pod, "initContainers"), (pod, "volumes"), (broker, "volumeMounts"), (broker, "env")):
@@ -205,14 +204,36 @@ def test_the_change_fails_on_a_template_that_somebody_changed_since_it_was_read(
      "/kafka/start.sh", "start/start.sh")])
 def test_a_copy_of_the_start_script_lies_in_its_place_with_the_door_and_the_pods_edits(manifest_of, own, place, copy):
     manifest = patched(manifest_of(), own)
-    assert [each for each in broker_of(manifest)["volumeMounts"] if each["name"] in OURS] == [
+    assert [each for each in broker_of(manifest)["volumeMounts"] if each["name"] in mount.OURS] == [
         {"name": mount.RUN_VOLUME, "mountPath": place, "subPath": copy},
         {"name": mount.VOLUME, "mountPath": mount.SCRIPT, "subPath": mount.SCRIPT_KEY, "readOnly": True},
         {"name": mount.VOLUME, "mountPath": mount.EDITS, "subPathExpr": f"$({mount.POD_NAME})", "readOnly": True},
-        {"name": mount.RUN_VOLUME, "mountPath": "/run/switchover"}]
-    assert pod_of(manifest)["volumes"][-2:] == [
+        {"name": mount.FILES_VOLUME, "mountPath": "/run/switchover"}]
+    assert pod_of(manifest)["volumes"][-3:] == [
         {"name": mount.VOLUME, "secret": {"secretName": names.node_files("kafka"), "defaultMode": 0o555}},
-        {"name": mount.RUN_VOLUME, "emptyDir": {}}]
+        {"name": mount.RUN_VOLUME, "emptyDir": {}},
+        {"name": mount.FILES_VOLUME, "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}}]
+
+
+def test_what_the_door_writes_for_kafka_never_reaches_a_disk():
+    """It holds the passwords of the user's file, and what lay on a node's disk is there when the pod is gone."""
+    kinds = {each["name"]: each.get("emptyDir", {}).get("medium") for each in pod_of(patched(stateful_set()))["volumes"]}
+    mounted = {each["mountPath"]: each["name"] for each in broker_of(patched(stateful_set()))["volumeMounts"]}
+    assert kinds[mounted[mount.RUN]] == "Memory"
+
+
+def test_a_template_of_the_release_before_stays_as_it_is():
+    """Another template would restart every broker once more in the middle of a migration."""
+    manifest = patched(stateful_set())
+    pod = pod_of(manifest)
+    pod["volumes"] = [each for each in pod["volumes"] if each["name"] != mount.FILES_VOLUME]
+    broker = broker_of(manifest)
+    broker["volumeMounts"] = [{**each, "name": mount.RUN_VOLUME} if each["mountPath"] == mount.RUN else each
+                              for each in broker["volumeMounts"]]
+    assert template.is_ours(workload(manifest), OWN)
+    assert {each["path"] for each in template.patch(workload(manifest), OWN)[1:]} == {"/spec/updateStrategy"}
+    assert template.without_ours(manifest["spec"]["template"], OWN) == template.without_ours(
+        patched(stateful_set())["spec"]["template"], OWN)
 
 
 def test_the_change_is_to_the_container_that_runs_kafka_alone():

@@ -182,7 +182,7 @@ def test_the_container_leads_to_the_door_and_has_nothing_that_asks_for_a_broker(
     assert found["command"] == USERS_NEW["spec"]["containers"][0]["command"]
     paths = {each["mountPath"]: each for each in found["volumeMounts"]}
     theirs = {CONFIG["mountPath"], DATA["mountPath"]}
-    assert {paths[path]["name"] for path in paths.keys() - theirs} == {mount.RUN_VOLUME}
+    assert {paths[path]["name"] for path in paths.keys() - theirs} == {mount.RUN_VOLUME, mount.FILES_VOLUME}
     assert (paths[mount.SCRIPT]["subPath"], paths[mount.EDITS]["subPath"]) == ("door.sh", "edits")
     assert paths["/opt/kafka/bin"]["subPath"] == mount.COPY
 
@@ -198,8 +198,8 @@ def test_in_place_of_all_that_a_broker_may_write_to_there_are_empty_directories(
     mounted = [CONFIG, DATA, {"name": "krb5", "mountPath": "/etc/krb5.conf", "readOnly": True},
                *({"name": name, "mountPath": f"/{name}"} for name in ("disk", "shared", "scratch", "tls", "vault", "tmp"))]
     found = pod({"volumes": volumes}, volumeMounts=mounted)["volumes"]
-    empty = ("disk", "shared", "scratch", "unused", "data", mount.RUN_VOLUME)
-    assert found == [*volumes[:5], *({"name": name, "emptyDir": {}} for name in empty)]
+    empty = ("disk", "shared", "scratch", "unused", "data")
+    assert found == [*volumes[:5], *({"name": name, "emptyDir": {}} for name in empty), *mount.DIRECTORIES]
 
 
 def test_log_directories_are_laid_out_where_the_broker_has_them() -> None:

@@ -29,6 +29,7 @@ METADATA = "kraft-controller"
 FALLBACK = "/var/lib/kafka-controller"
 """Where that volume is mounted when the brokers' data lies on none."""
 TOKEN_VOLUME = "switchover-token"
+LOGS = f"{mount.RUN}/logs"
 GRACE_SECONDS = 60
 """A leader that stops last has no quorum left to hand over to and takes about 5 s (docs/facts/kraft.md#rollback)."""
 
@@ -235,7 +236,7 @@ def _controller(spec: KafkaMigrationSpec, broker: Mapping[str, Any], layout: Lay
         "image": template.image or broker["image"],
         "env": mount.environment(layout, [each for each in broker.get("env") or () if each["name"] != HEAP], {
             "SWITCHOVER_HEAP_OPTS": template.heap_options,      # the door sets it: some entry scripts edit by the other
-            "LOG_DIR": f"{mount.RUN}/logs",         # of Kafka's own scripts: on the metadata's volume they would fill it
+            "LOG_DIR": LOGS,                        # of Kafka's own scripts: on the metadata's volume they would fill it
             "EXTRA_ARGS": "-name kafkaServer",      # theirs, without a log of the garbage collector in files
             **({SKIPS: "true"} if brokers.waits else {}),       # they start without ZooKeeper, too, once it is gone
         }),
@@ -244,7 +245,8 @@ def _controller(spec: KafkaMigrationSpec, broker: Mapping[str, Any], layout: Lay
         "readinessProbe": {**probe, "periodSeconds": 10, "failureThreshold": 3},
         "resources": {kind: given for kind, given in template.resources.manifest().items() if given} or as_counted(
             RESOURCES, broker),
-        "volumeMounts": mount.mounts(layout.script, broker),
+        "volumeMounts": [*mount.mounts(layout.script, broker),
+                         {"name": mount.RUN_VOLUME, "mountPath": LOGS, "subPath": "logs"}],
     }
 
 

@@ -13,7 +13,13 @@ from switchover.cluster.door.layout import SCRIPTS, Layout
 from switchover.cluster.door.scripts import GUARD, KEEP
 from switchover.kubernetes.names import NODE_FILES
 
-VOLUME, RUN_VOLUME = NODE_FILES, "switchover-run"
+VOLUME, RUN_VOLUME, FILES_VOLUME = NODE_FILES, "switchover-run", "switchover-files"
+OURS = frozenset({VOLUME, RUN_VOLUME, FILES_VOLUME})
+DIRECTORIES = (
+    {"name": RUN_VOLUME, "emptyDir": {}},
+    {"name": FILES_VOLUME, "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}})
+"""The script's copy, and in memory what the door writes: the file that Kafka gets holds passwords, and a node's disk keeps
+what was on it. It counts towards the container's limit, so nothing that grows is there."""
 SCRIPT_KEY = "door.sh"
 """The script's key in the Secret; every other key is the name of a pod, with its edits."""
 EDITS, SCRIPT = "/etc/switchover/edits", "/etc/switchover/door.sh"
@@ -33,13 +39,13 @@ def volumes(secret: str, others: Sequence[Mapping[str, Any]]) -> list[Mapping[st
     return [
         *volumes_of_the_user(others),
         {"name": VOLUME, "secret": {"secretName": secret, "defaultMode": EXECUTABLE}},
-        {"name": RUN_VOLUME, "emptyDir": {}},
+        *DIRECTORIES,
     ]
 
 
 def volumes_of_the_user(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """A pod's volumes without ours."""
-    return [each for each in found if each["name"] not in (VOLUME, RUN_VOLUME)]
+    return [each for each in found if each["name"] not in OURS]
 
 
 def environment_of_the_user(container: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -49,7 +55,7 @@ def environment_of_the_user(container: Mapping[str, Any]) -> list[Mapping[str, A
 
 def of_the_user(container: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """A container's mounts without ours."""
-    return [each for each in container.get("volumeMounts") or () if each["name"] not in (VOLUME, RUN_VOLUME)]
+    return [each for each in container.get("volumeMounts") or () if each["name"] not in OURS]
 
 
 def _place_of(script: str, container: Mapping[str, Any]) -> str:
@@ -68,7 +74,7 @@ def mounts(script: str, container: Mapping[str, Any]) -> list[Mapping[str, Any]]
         {"name": RUN_VOLUME, "mountPath": place, "subPath": copy},
         {"name": VOLUME, "mountPath": SCRIPT, "subPath": SCRIPT_KEY, "readOnly": True},
         {"name": VOLUME, "mountPath": EDITS, "subPathExpr": f"$({POD_NAME})", "readOnly": True},
-        {"name": RUN_VOLUME, "mountPath": RUN},
+        {"name": FILES_VOLUME, "mountPath": RUN},
     ]
 
 

@@ -17,4 +17,4 @@ def init_container(addresses: Sequence[str], controller: Mapping[str, Any]) -> d
     """The init container for these `host:port`, or tls://host:port, with the image, resources and security of
     `controller`."""
     return mount.beside(controller, REACH_CONTAINER, ["bash", "-c", REACH, REACH_CONTAINER, *addresses],
-                        [{"name": mount.RUN_VOLUME, "mountPath": mount.RUN}])
+                        [{"name": mount.FILES_VOLUME, "mountPath": mount.RUN}])

@@ -156,7 +156,7 @@ def _pod(workload: Workload, brokers: BrokerSet, broker: Broker, node: str, clus
         **({"subdomain": workload.service} if workload.service else {}),
         "affinity": {"nodeAffinity": {**node_affinity, "preferredDuringSchedulingIgnoredDuringExecution": [
             *there, *(node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ())]}},
-        "volumes": [*volumes, {"name": mount.RUN_VOLUME, "emptyDir": {}}],
+        "volumes": [*volumes, *mount.DIRECTORIES],
         "initContainers": [{**each, "terminationMessagePolicy": "FallbackToLogsOnError"} for each in (
             _laid_out(container, data, broker, cluster_id), _kept(container, script), *others)],
         "containers": [{**container, "volumeMounts": _mounts(script, container),
