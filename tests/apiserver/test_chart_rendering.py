@@ -215,6 +215,17 @@ def test_what_a_migration_may_name_is_told_to_the_operator() -> None:
     assert told == [NOTHING_MORE, Policy(**{value: tuple(names.split(",")) for value, names in given.items()})]
 
 
+def test_images_are_allowed_as_they_are_written() -> None:
+    digest = f"registry.example/kafka@sha256:{'0' * 64}"
+    deployment = of(rendered(f"allow.images={{{digest},orders:3.*}}"), "Deployment")
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    told = {each["name"]: each["value"] for each in container["env"] if "value" in each}
+    policy = read_settings({**told, "POD_NAMESPACE": "kafka", "POD_NAME": "switchover-1"}).allow
+    other = f"{digest[:-1]}1"
+    assert [image for image in (digest, "orders:3.9", other, "orders:4") if [*policy.find_image("image", image)]] == [
+        other, "orders:4"]
+
+
 def test_what_is_no_selector_is_refused() -> None:
     assert "selector" in refusal("watch.selector.shard=a")
 

@@ -29,6 +29,19 @@ def test_repository(image: str, expected: str) -> None:
     ("registry.example.evil/team/app:2", "app:1", ("registry.example/team/*",), True),
     ("other/app:2", "app:1", ("registry.example/team/*", "other/app"), False),
     ("other/app/evil:2", "app:1", ("other/app",), True),
+    ("other/app:2", "app:1", ("other/app:2",), False),
+    ("other/app:1", "app:1", ("other/app:2",), True),
+    ("other/app", "app:1", ("other/app:2",), True),
+    ("other/app:2@sha256:0666", "app:1", ("other/app:2", "other/app:*"), True),     # the digest is what would be pulled
+    ("other/app@sha256:0123", "app:1", ("other/app@sha256:0123",), False),
+    ("other/app@sha256:0666", "app:1", ("other/app@sha256:0123",), True),
+    ("other/app:2", "app:1", ("other/app@sha256:0123",), True),
+    ("registry.example:5000/app:3.9.1", "app:1", ("registry.example:5000/*:3.9.*",), False),
+    ("registry.example:5000/app:3.8.1", "app:1", ("registry.example:5000/*:3.9.*",), True),
+    ("app:2", "app:1", ("app:1",), True),                   # of the container's own repository the chart names a tag
+    ("app:2", "app:1", ("app:1", "app:2"), False),
+    ("app:1", "app:1", ("app:2",), False),                  # what it runs already
+    ("app:2", "app:1", ("other:1",), False),
 ])
 def test_images(image: str, present: str, allowed: tuple[str, ...], finds: bool) -> None:
     found = list(Policy(images=allowed).find_image("spec.image", image, present))
@@ -43,6 +56,10 @@ def test_names(allowed: tuple[str, ...], finds: bool) -> None:
 def test_the_cure_is_what_is_missing() -> None:
     [finding] = NOTHING_MORE.find_image("spec.image", "evil:5/kafka:1", "kafka:1")
     assert "--set 'allow.images={evil:5/kafka}'" in finding.unblocks
+    [finding] = Policy(images=("kafka:1", "other")).find_image("spec.image", "kafka:2", "kafka:1")
+    assert finding.message == "spec.image is kafka:2: of kafka the chart allows kafka:1 alone"
+    assert "whoever installed the chart allows it: " in finding.unblocks
+    assert "--set 'allow.images={kafka:2}'" in finding.unblocks
 
 
 @pytest.mark.parametrize("name", ["x,*", "*", "payments-*"])

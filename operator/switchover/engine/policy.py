@@ -24,8 +24,8 @@ OF_PODS = {"annotations": "annotations of the pods", "labels": "labels of the po
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The chart's value `allow`: `images` are repositories, `claims` and `secrets` names, `annotations` and `labels` keys of
-    pods; `*` stands for any text. `pods` are of `brought_in.PODS`. And of `admissionPolicies` the service accounts that may
+    """The chart's value `allow`: `images` are repositories, some with a tag or digest, `claims` and `secrets` names,
+    `annotations` and `labels` keys of pods; `*` stands for any text. `pods` are of `brought_in.PODS`. And of `admissionPolicies` the service accounts that may
     approve what cannot be taken back, and whether nobody approves a spec that they have changed."""
 
     images: tuple[str, ...] = ()
@@ -39,14 +39,20 @@ class Policy:
     four_eyes: bool = False
 
     def find_image(self, field: str, image: str, instead_of: str = "") -> Iterator[Verdict]:
-        """A finding unless the chart allows the image, or it is another tag of the one that it takes the place of."""
+        """A finding unless the chart allows the image, or it is the one that it takes the place of; another tag of that one
+        is, where the chart names no tag or digest of its repository (docs/decisions/0011-credentials.md)."""
         wanted = repository(image)
-        if wanted == repository(instead_of) or matches(wanted, self.images):
+        of_it = [entry for entry in self.images if fnmatchcase(wanted, repository(entry))]
+        if image == instead_of or any(_has(entry, image) for entry in of_it) or (
+                wanted == repository(instead_of) and not of_it):
             return
-        other = f" and is not that of {instead_of}" if instead_of else ""
-        yield fail(IMAGE_NOT_ALLOWED, f"{field} is of the repository {wanted}, which the chart does not allow{other}",
-                   subject=field, observed=wanted, threshold=", ".join(self.images) or "none",
-                   unblocks=allow("images", wanted))
+        if of_it:
+            what, missing = f"{image}: of {wanted} the chart allows {', '.join(of_it)} alone", image
+        else:
+            other = f" and is not that of {instead_of}" if instead_of else ""
+            what, missing = f"of the repository {wanted}, which the chart does not allow{other}", wanted
+        yield fail(IMAGE_NOT_ALLOWED, f"{field} is {what}", subject=field, observed=missing,
+                   threshold=", ".join(self.images) or "none", unblocks=allow("images", missing))
 
     def find_pod_changes(self, field: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Verdict]:
         """A finding for each of the chart's values that would have to allow what the field makes of a pod template."""
@@ -82,10 +88,23 @@ ANYTHING = Policy(*6 * (("*",),), approvers=("*",))
 
 
 def repository(image: str) -> str:
-    """The image without tag and digest; a port of the registry is no tag."""
-    name = image.partition("@")[0]
+    """The image without tag and digest."""
+    return _parts(image)[0]
+
+
+def _parts(image: str) -> tuple[str, str, str]:
+    """Repository, tag and digest; a port of the registry is no tag."""
+    name, _, digest = image.partition("@")
     path, slash, last = name.rpartition("/")
-    return f"{path}{slash}{last.partition(':')[0]}"
+    last, _, tag = last.partition(":")
+    return f"{path}{slash}{last}", tag, digest
+
+
+def _has(entry: str, image: str) -> bool:
+    """Whether an entry allows an image of its repository: any, or the tag and digest that it is written with."""
+    _, *wanted = _parts(entry)
+    _, *found = _parts(image)
+    return wanted == ["", ""] or all(map(fnmatchcase, found, wanted))    # a digest wins over a tag beside it
 
 
 def find_unchecked(secrets: Observed[tuple[str, ...]]) -> Iterator[Verdict]:

@@ -63,7 +63,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     | WATCH        | the namespaces that it serves, separated by commas; * for all | POD_NAMESPACE |
     | SELECTOR     | a label selector, as JSON: of the migrations there it serves those that match | all |
     | KINDS        | the resources that it serves, separated by commas  | both    |
-    | ALLOW_IMAGES | image repositories that a migration may name        | none    |
+    | ALLOW_IMAGES | images that a migration may name: repositories, or with tag or digest | none    |
     | ALLOW_CLAIMS | volume claims that a migration may name            | none    |
     | ALLOW_SECRETS | Secrets that a patch of a template may bring in   | none    |
     | ALLOW_ANNOTATIONS, ALLOW_LABELS | keys that a migration may give to pods | none |

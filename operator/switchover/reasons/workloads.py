@@ -43,11 +43,13 @@ DEPLOYMENT_NOT_HELD = Reason(
 IMAGE_NOT_ALLOWED = Reason(
     SUBJECT, "ImageNotAllowed", Urgency.STANDS,
     meaning="The migration names an image of another repository than the container has that it replaces, and the "
-            "chart's value `allow.images` does not have it. Whoever may create a migration could otherwise run "
-            "any image with the ServiceAccount, the Secrets and the volumes of that workload.",
+            "chart's value `allow.images` does not have it; or that value names tags or digests of the repository, and "
+            "not this one. Whoever may create a migration could otherwise run any image with the ServiceAccount, the "
+            "Secrets and the volumes of that workload.",
     look="The image, and who made it.",
     do="Whoever installed the chart allows the repository: `helm upgrade … --set "
-       "'allow.images={registry.example/team/*}'`. Another tag of the same repository needs no leave.")
+       "'allow.images={registry.example/team/*}'`, or one image alone, by its tag or digest. Another tag of the same "
+       "repository needs no leave while `allow.images` names no tag or digest of it.")
 
 POD_CHANGE_NOT_ALLOWED = Reason(
     SUBJECT, "PodChangeNotAllowed", Urgency.STANDS,
