@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from base64 import b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import aiohttp
 import pytest
+from yarl import URL
 
 from fakes.api_on_loopback import ApiOnLoopback, on_loopback
 from fakes.api_server import NAMESPACE, Problem
@@ -72,6 +73,11 @@ async def get(api: tuple[ApiOnLoopback, Path]) -> AsyncIterator[Get]:
         yield answer
 
 
+def below(links: Iterable[str]) -> list[str]:
+    """Those to other pages, without the token that they begin with."""
+    return [f"/{each.split('/', 2)[2]}" for each in links if each.startswith("/")]
+
+
 def names(api: ApiOnLoopback) -> tuple[str, str]:
     cluster, group = (next(api.api.of(plural))["metadata"]["name"]
                       for plural in ("kafkamigrations", "consumergroupmigrations"))
@@ -85,13 +91,13 @@ async def test_the_index_leads_to_the_report_of_each_migration(api: tuple[ApiOnL
     index = await get("/")
     page = Page(index.text)
     assert index.status == 200
-    assert sorted(page.links) == sorted(names(api[0]))
+    assert sorted(below(page.links)) == sorted(names(api[0]))
     assert all(words in page.text for words in ("AwaitingApproval", "Finalize", "Succeeded", f"namespace {NAMESPACE}"))
-    for address in page.links:
+    for address in below(page.links):
         found = await get(address)
         told = Page(found.text)
         assert found.status == 200
-        assert "/" in told.links, "the way back to the index"
+        assert "/" in below(told.links), "the way back to the index"
         assert not {each.removeprefix("#") for each in told.links if each.startswith("#")} - told.ids
         assert all(part in told.ids for part in ("timeline", "irreversible", "moves"))
     assert set(api[0].asked) == {"GET"}, "nothing is written"
@@ -122,7 +128,7 @@ async def test_of_all_namespaces_and_of_the_own_one_alone(api: tuple[ApiOnLoopba
 
 async def test_where_there_is_none_it_says_so(tmp_path: Path) -> None:
     async with (on_loopback(tmp_path) as (_, kubeconfig), dashboard(kubeconfig) as address,
-                aiohttp.ClientSession() as session, session.get(address) as found):
+                aiohttp.ClientSession() as session, session.get(f"{address}/") as found):
         assert "There is no migration." in await found.text()
 
 
@@ -136,6 +142,26 @@ async def test_a_name_that_was_made_to_lead_here_gets_nothing(
         found = await get(path, Host=host)
         assert (found.status, "kafka" in found.text.lower()) == (403, False)
     assert api[0].asked == []
+
+
+async def test_another_user_of_this_machine_gets_nothing(api: tuple[ApiOnLoopback, Path]) -> None:
+    """Who reaches the port and does not know what the program has printed, the token of an earlier start included."""
+    async with dashboard(api[1]) as earlier:
+        pass
+    async with dashboard(api[1]) as address, aiohttp.ClientSession() as session:
+        token, earlier = URL(address).path, URL(earlier).path
+        assert token != earlier
+        for wanted in ("", "/", "/index.html", names(api[0])[0], token[:-1], token, f"{earlier}/", f"{token.swapcase()}/",
+                       f"{token}x/", f"{earlier}{names(api[0])[0]}", "/%00/", f"/%2e{token}/", f"/?{token}"):
+            url = URL(f"http://{URL(address).authority}{wanted}", encoded=True)
+            for method in ("GET", "POST"):
+                async with session.request(method, url) as found:
+                    text = await found.text()
+                    assert (found.status, "the whole address that `switchover dashboard` has printed" in text) == (403, True)
+                    assert not {token.strip("/"), "Finalize"} & {*re.findall(r"[\w-]+", text)}, "nor is the token told"
+        assert api[0].asked == []
+        async with session.get(f"{address}/") as found:
+            assert (found.status, found.cookies) == (200, {}), "cookies go to every port of a host"
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:65535"])
@@ -167,10 +193,10 @@ async def test_a_page_is_kept_nowhere_and_runs_the_one_script_that_it_has(
 
 async def test_it_listens_on_loopback_alone(api: tuple[ApiOnLoopback, Path]) -> None:
     async with dashboard(api[1]) as address:
-        host, _, port = address.removeprefix("http://").partition(":")
+        host, port = URL(address).host, URL(address).port
         assert host == HOST
         with socket.socket() as another:
-            another.bind(("127.0.0.2", int(port)))         # taken, were it all of this machine's addresses
+            another.bind(("127.0.0.2", port))         # taken, were it all of this machine's addresses
 
 
 async def test_no_name_or_message_does_anything_to_a_page(tmp_path: Path) -> None:
@@ -218,7 +244,7 @@ async def test_a_refusal_is_a_page_in_words_with_the_time_of_the_last_good_answe
 async def test_an_api_server_that_is_gone_is_told(tmp_path: Path) -> None:
     async with on_loopback(tmp_path) as (_, kubeconfig):
         pass
-    async with dashboard(kubeconfig) as address, aiohttp.ClientSession() as session, session.get(address) as found:
+    async with dashboard(kubeconfig) as address, aiohttp.ClientSession() as session, session.get(f"{address}/") as found:
         text = await found.text()
         assert (found.status, "cannot be reached" in text, "no good answer yet" in text) == (503, True, True)
 
@@ -245,7 +271,7 @@ async def test_the_command_prints_its_address_and_ends_by_ctrl_c_without_a_word(
         PROGRAM, "dashboard", "--kubeconfig", api[1], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     line = (await process.stdout.readline()).decode()
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\n", line)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{43}/\n", line)
     async with aiohttp.ClientSession() as session, session.get(line.strip()) as found:
         assert found.status == 200
     process.send_signal(signal.SIGINT)

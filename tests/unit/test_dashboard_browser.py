@@ -89,7 +89,7 @@ async def test_a_page_follows_the_migration_and_keeps_what_the_reader_has(tmp_pa
         for _ in range(2):
             await tab.press("Tab")
         await tab.press("Enter")                                                    # the second link: of the cluster
-        await tab.until(f"location.pathname === {path!r} && document.readyState === 'complete'")
+        await tab.until(f"location.pathname.endsWith({path!r}) && document.readyState === 'complete'")
         for _ in range(4):
             await tab.press("Tab")
         focused = await tab.value("document.activeElement.getAttribute('href')")

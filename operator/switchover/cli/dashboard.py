@@ -1,15 +1,19 @@
 """`switchover dashboard`: the migrations and their reports for the browser on this machine, read anew for each look.
 
-It answers GET on 127.0.0.1 alone, and only who asks for it by a name of this machine: a page of somebody else's whose name
-was made to lead here (DNS rebinding) gets nothing.
+It answers GET on 127.0.0.1 alone, and only who knows the token in the address that it prints: other users of this machine
+reach that port, too. It must be asked for by a name of this machine: a page of somebody else's whose name was made to lead
+here (DNS rebinding) gets nothing. No cookie holds the token: a browser would send it to every other port of 127.0.0.1.
 """
 
 import asyncio
+import hmac
 import re
+import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 
 from switchover.api.schema import DNS_LABEL
 from switchover.cli.command import in_words
@@ -24,7 +28,7 @@ from switchover.outside.errors import Refused, Unreachable
 HOST = "127.0.0.1"
 _OURS = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?", re.IGNORECASE)
 """What a Host header may say; another port is that of a tunnel."""
-_ADDRESS = (f"/{{namespace:{DNS_LABEL}}}/{{kind:{'|'.join(kind.short for kind in KINDS)}}}/"
+_ADDRESS = (f"{{namespace:{DNS_LABEL}}}/{{kind:{'|'.join(kind.short for kind in KINDS)}}}/"
             f"{{name:{DNS_LABEL}([.]{DNS_LABEL})*}}")
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
            "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin"}
@@ -36,31 +40,33 @@ async def serve(place: Place, port: int, *, everywhere: bool, say: Callable[[str
     """Serve until cancelled; `say` is told the address. Refused where there are no credentials, or the port is taken."""
     async with connected(place) as server:
         here = replace(place, namespace=server.namespace)
-    runner = web.AppRunner(application(here, everywhere=everywhere), access_log=None, shutdown_timeout=SECONDS_TO_END)
+    home = f"/{secrets.token_urlsafe()}/"
+    runner = web.AppRunner(application(here, home, everywhere=everywhere), access_log=None, shutdown_timeout=SECONDS_TO_END)
     await runner.setup()
     try:
         try:
             await web.TCPSite(runner, HOST, port).start()
         except OSError as error:
             raise Refused(f"cannot listen on {HOST}:{port}: {error.strerror}; --port 0 takes one that is free") from None
-        say(f"http://{HOST}:{runner.addresses[0][1]}/")
+        say(f"http://{HOST}:{runner.addresses[0][1]}{home}")
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()
 
 
-def application(place: Place, *, everywhere: bool) -> web.Application:
-    """The pages of the place's namespace, or of all of them."""
-    pages = _Pages(place, everywhere)
-    app = web.Application(middlewares=[_guard])
-    app.router.add_get("/", pages.index, allow_head=False)
-    app.router.add_get(_ADDRESS, pages.migration, allow_head=False)
+def application(place: Place, home: str, *, everywhere: bool) -> web.Application:
+    """The pages of the place's namespace, or of all of them, below `/TOKEN/`."""
+    pages = _Pages(place, home, everywhere)
+    app = web.Application(middlewares=[_guard(home)])
+    app.router.add_get(home, pages.index, allow_head=False)
+    app.router.add_get(f"{home}{_ADDRESS}", pages.migration, allow_head=False)
     return app
 
 
 class _Pages:
-    def __init__(self, place: Place, everywhere: bool) -> None:
+    def __init__(self, place: Place, home: str, everywhere: bool) -> None:
         self._place = place
+        self._home = home
         self._everywhere = everywhere
         self._answered: dict[str, str] = {}
         """When each page was last read well."""
@@ -69,7 +75,7 @@ class _Pages:
         async def read() -> str:
             async with connected(self._place) as server:
                 found = await every(server, everywhere=self._everywhere)
-            return index(found, "" if self._everywhere else self._place.namespace, now())
+            return index(found, "" if self._everywhere else self._place.namespace, now(), self._home)
 
         return await self._answer(request.path, read())
 
@@ -79,7 +85,7 @@ class _Pages:
             raise web.HTTPNotFound
 
         async def read() -> str:
-            return html(await report(replace(self._place, namespace=namespace), f"{kind}/{name}"), live())
+            return html(await report(replace(self._place, namespace=namespace), f"{kind}/{name}"), live(self._home))
 
         return await self._answer(request.path, read())
 
@@ -87,20 +93,26 @@ class _Pages:
         try:
             text = await reading
         except (Refused, Unreachable) as error:
-            return _page(trouble(in_words(error), self._answered.get(path, "")), 503)
+            return _page(trouble(in_words(error), self._answered.get(path, ""), self._home), 503)
         self._answered[path] = now()
         return _page(text)
 
 
-@web.middleware
-async def _guard(request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
-                 ) -> web.StreamResponse:
-    if not _OURS.fullmatch(request.headers.get("Host", "")):
-        return _page(trouble(f"This is asked for as http://{HOST}:PORT/ or http://localhost:PORT/ alone.", ""), 403)
-    try:
-        return await handler(request)
-    except web.HTTPException as error:
-        return _page(trouble(f"{request.method} {request.path}: {error.reason}", ""), error.status)
+def _guard(home: str) -> Middleware:
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if not _OURS.fullmatch(request.headers.get("Host", "")):
+            return _page(trouble(f"This is asked for as http://{HOST}:PORT/ or http://localhost:PORT/ alone."), 403)
+        if not hmac.compare_digest(request.rel_url.raw_path[:len(home)].encode(), home.encode()):
+            words = "Open the whole address that `switchover dashboard` has printed; each start has another one."
+            return _page(trouble(words), 403)
+        try:
+            return await handler(request)
+        except web.HTTPException as error:
+            words = f"{request.method} /{request.path.removeprefix(home)}: {error.reason}"
+            return _page(trouble(words, home=home), error.status)
+
+    return guard
 
 
 def _page(text: str, status: int = 200) -> web.Response:

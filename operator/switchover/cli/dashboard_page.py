@@ -16,35 +16,35 @@ EVERY_SECONDS = 5
 
 
 @cache
-def live() -> Live:
-    """What makes a page read itself again."""
-    return Live(EVERY_SECONDS, (files(__package__) / "live.js").read_text(encoding="utf-8"))
+def live(home: str) -> Live:
+    """What makes a page read itself again, and where all migrations are shown; "" for who may not see them."""
+    return Live(EVERY_SECONDS, (files(__package__) / "live.js").read_text(encoding="utf-8"), home)
 
 
 @cache
 def policy() -> str:
     """The Content-Security-Policy: our one script, and it asks nobody but us."""
-    script = b64encode(sha256(live().script.encode()).digest()).decode()
+    script = b64encode(sha256(live("").script.encode()).digest()).decode()
     return (f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'; connect-src 'self'; "
             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 
 
-def index(found: Sequence[Found], namespace: str, written: str) -> str:
+def index(found: Sequence[Found], namespace: str, written: str, home: str) -> str:
     """The migrations of a namespace, or of all ("") with a column that says which. `written`: RFC 3339."""
     rows = []
     for each in found:
         of, name = (each.resource["metadata"][key] for key in ("namespace", "name"))
         own = clean((*cells(each, seconds(written)), *(() if namespace else (of,))))
-        rows.append((f"/{of}/{each.kind.short}/{name}", own))
-    return _page(f"Migrations in {f'namespace {namespace}' if namespace else 'all namespaces'}", rows=rows,
+        rows.append((f"{home}{of}/{each.kind.short}/{name}", own))
+    return _page(home, f"Migrations in {f'namespace {namespace}' if namespace else 'all namespaces'}", rows=rows,
                  names=COLUMNS if namespace else (*COLUMNS, "NAMESPACE"), written=written)
 
 
-def trouble(words: str, answered: str) -> str:
+def trouble(words: str, answered: str = "", home: str = "") -> str:
     """The words, and when the page was last read well: RFC 3339, or "" for never."""
     last = f"The last good answer was of {moment(answered)}." if answered else "There was no good answer yet."
-    return _page("Nothing can be shown", trouble=(clean(words), last))
+    return _page(home, "Nothing can be shown", trouble=(clean(words), last))
 
 
-def _page(title: str, **given: object) -> str:
-    return template("dashboard.html.j2").render(live=live(), title=clean(title), **{"trouble": (), **given})
+def _page(home: str, title: str, **given: object) -> str:
+    return template("dashboard.html.j2").render(live=live(home), title=clean(title), **{"trouble": (), **given})

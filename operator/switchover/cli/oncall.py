@@ -262,8 +262,8 @@ def dashboard(
 ) -> None:
     """Show all migrations and their reports in a browser, live.
 
-    It is read only. It prints its address and serves until interrupted, with your rights: whoever reaches this machine's
-    loopback can read it.
+    It is read only. It prints its address, with a token that each start has anew, and serves until interrupted, with your
+    rights: whoever knows that address and reaches this machine's loopback can read it.
     """
     from switchover.cli.dashboard import serve
     from switchover.cli.plots import must_draw

@@ -92,10 +92,11 @@ MEASUREMENTS_UNKNOWN = f"{UNKNOWN}: the status does not have them."
 
 
 class Live(NamedTuple):
-    """Of a page that is read again every so many seconds, by a script in it."""
+    """Of a page that is read again every so many seconds, by a script in it; `home` is the page of all migrations."""
 
     seconds: int
     script: str
+    home: str
 
 
 def html(report: Report, live: Live | None = None) -> str:
