@@ -187,8 +187,9 @@ def with_own_token(release: Release, kubectl: Kubectl, kubeconfig: Path, tmp_pat
 async def everything(server: ApiServer) -> None:
     """Every call that the operator can make to the API server, each with effect."""
     workloads = KubernetesWorkloads(server, WallClock())
-    for manifest in (workload("kafka"), *OTHERS):
-        await workloads.apply(manifest)
+    *named, revision = OTHERS
+    await workloads.provide((*named, workload("kafka")))
+    await workloads.apply(revision)
     await workloads.write_node_files("kafka-nodes", {"kafka-0": "mode A"}, {})
     await workloads.node_files("kafka-nodes")
     await workloads.write_node_files("kafka-nodes", {"kafka-0": "mode B"}, {})

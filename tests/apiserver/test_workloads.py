@@ -26,7 +26,7 @@ from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.lease import ACTING_SECONDS, LEFT_SECONDS, LOOKING_SECONDS
 from switchover.kubernetes.reports import DiskReport
 from switchover.kubernetes.workloads import Pod
-from switchover.outside.errors import Fenced, Refused, Unreachable
+from switchover.outside.errors import Fenced, NameTaken, Refused, Unreachable
 
 Kubectl = Callable[..., Any]
 FINALIZER = "switchover.dev/finalizer"
@@ -299,6 +299,24 @@ async def test_apply_takes_over_what_a_user_applied(server: ApiServer, workloads
         await workloads.apply({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "x"}})
     await workloads.delete_object("policy/v1", "PodDisruptionBudget", "ours")
     await workloads.delete_object("policy/v1", "PodDisruptionBudget", "ours")
+
+
+async def test_what_is_provided_is_never_somebody_elses(
+        server: ApiServer, workloads: KubernetesWorkloads, apply: Callable[..., None]) -> None:
+    path, theirs = server.path("policy/v1", "PodDisruptionBudget", "theirs"), budget("theirs", {"matchLabels": LABELS})
+    mine, late = ({**each, "metadata": {**each["metadata"], "labels": LABELS}} for each in (
+        budget("mine", {"matchLabels": LABELS}), budget("late", {"matchLabels": LABELS})))
+    apply(theirs)
+    taken = {**mine, "metadata": {**mine["metadata"], "name": "theirs"}, "spec": {"maxUnavailable": 0}}
+    for _ in range(2):                                                     # the second time the first is there already
+        with pytest.raises(NameTaken, match="PodDisruptionBudget theirs exists and is not Switchover's"):
+            await workloads.provide((mine, taken, late))
+    assert (await server.get(path))["spec"]["maxUnavailable"] == theirs["spec"]["maxUnavailable"]
+    assert await workloads.manifest("policy/v1", "PodDisruptionBudget", "late") is None, "it may need the one before"
+    for name in ("mine", "theirs"):
+        await workloads.delete_object("policy/v1", "PodDisruptionBudget", name, labels=LABELS)
+    assert await workloads.manifest("policy/v1", "PodDisruptionBudget", "mine") is None
+    assert await workloads.manifest("policy/v1", "PodDisruptionBudget", "theirs") is not None
 
 
 async def test_what_came_after_the_last_reading_is_not_deleted(

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from fakes.api_server import Object
 from simulation.migration_world import NAME, MigrationWorld
 from simulation.moments import opened, quiet_for, told, waits_for
@@ -74,6 +76,58 @@ def test_controllers_that_are_changed_later_are_checked_right_before_they_are_ma
     assert {node["name"].rpartition("-")[0] for node in world.status["nodes"]} == {"kafka", "kafka-kraft"}
     assert world.roll_back()
     assert ("statefulsets", "search") in world.api.objects
+
+
+FOREIGN = {
+    "statefulsets": ("apps/v1", "StatefulSet", {
+        "replicas": 0, "serviceName": "search", "selector": {"matchLabels": {"app": "search"}},
+        "template": {"metadata": {"labels": {"app": "search"}}, "spec": {"containers": [{"name": "search"}]}},
+        "updateStrategy": {"type": "RollingUpdate"}}),
+    "services": ("v1", "Service", {"selector": {"app": "search"}, "ports": [{"port": 80}]}),
+    "poddisruptionbudgets": ("policy/v1", "PodDisruptionBudget", {
+        "maxUnavailable": 1, "selector": {"matchLabels": {"app": "search"}}})}
+
+
+@pytest.mark.parametrize("plural", FOREIGN)
+def test_what_gets_the_controllers_name_after_the_last_look_is_not_theirs(plural: str, world: MigrationWorld) -> None:
+    """It came after the gates of ProvisionControllers had passed, and was written over, run from and deleted."""
+    version, kind, spec = FOREIGN[plural]
+    heard = world.api.on_write
+
+    def appears(method: str, written: str, name: str, *rest: Any) -> None:
+        heard(method, written, name, *rest)
+        own = (plural, "kafka-controller")
+        if (written, name) == ("secrets", "kafka-controller-switchover") and own not in world.api.objects:
+            world.api.add(version, kind, plural, "kafka-controller", spec=spec)
+
+    world.api.on_write = appears
+    assert world.live(lambda: waits_for(world, "NameTaken"))
+    assert f"{kind} kafka-controller exists and is not Switchover's" in told(world, "NameTaken")["message"]
+    assert told(world, "NameTaken")["unblocks"] == "rename or delete that object"
+    quiet_for(world, 60)
+    foreign = world.api.objects[plural, "kafka-controller"]
+    assert (foreign["spec"], foreign["metadata"].get("labels") or {}) == (spec, {})
+    assert world.step == "ProvisionControllers"
+    assert plural == "statefulsets" or ("statefulsets", "kafka-controller") not in world.api.objects
+    assert world.roll_back()
+    assert world.api.objects[plural, "kafka-controller"]["spec"] == spec, "a rollback leaves it"
+    world.api.on_write = heard
+
+
+def test_controllers_are_made_once_the_name_is_free(world: MigrationWorld) -> None:
+    heard = world.api.on_write
+
+    def appears(method: str, written: str, name: str, *rest: Any) -> None:
+        heard(method, written, name, *rest)
+        if (written, name) == ("secrets", "kafka-controller-switchover"):
+            world.api.on_write = heard
+            world.api.add("v1", "Service", "services", "kafka-controller", spec={"ports": [{"port": 80}]})
+
+    world.api.on_write = appears
+    assert world.live(lambda: waits_for(world, "NameTaken"))
+    world.api.objects["services", "kafka-controller"]["metadata"]["deletionTimestamp"] = "now"
+    world.api.gone("services", "kafka-controller")
+    assert world.live(lambda: world.step == "EnableMigration")
 
 
 def test_the_commands_with_which_other_controllers_are_made_work(world: MigrationWorld) -> None:

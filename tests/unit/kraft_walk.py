@@ -9,7 +9,7 @@ from switchover.api.status import Direction
 from switchover.cluster import modes
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
-from switchover.engine.effects import Apply, DeletePod, Effect, Evict, Patch
+from switchover.engine.effects import Apply, DeletePod, Effect, Evict, Patch, Provide
 from switchover.engine.gate import Streak
 from switchover.engine.plan import Decision, decide
 from switchover.engine.position import Position
@@ -68,8 +68,8 @@ class Walk:
         if isinstance(effect, Evict | DeletePod):
             assert self.position.batch is not None
             assert self.position.nodes[effect.pod].evicting == effect.uid
-        if isinstance(effect, Apply):
-            assert "ownerReferences" not in str(effect.manifest)
+        if isinstance(effect, Apply | Provide):
+            assert "ownerReferences" not in repr(effect)
 
     def until(self, step: str = "the end") -> None:
         self.go(lambda: self.position.step == step)

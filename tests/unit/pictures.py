@@ -31,7 +31,7 @@ from switchover.cluster.facts import Examination, Export, Facts, KubernetesState
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.cluster.rehearsal.report import Report, as_message
-from switchover.engine.effects import Apply, Create, Delete, DeletePod, Effect, Evict, Patch, WriteNodeFiles
+from switchover.engine.effects import Apply, Create, Delete, DeletePod, Effect, Evict, Patch, Provide, WriteNodeFiles
 from switchover.engine.position import NodeRecord, Position
 from switchover.kafka.node import (
     NOT_LISTENING,
@@ -395,6 +395,9 @@ class Cluster:
         match effect:
             case Apply(manifest):
                 self._apply(manifest)
+            case Provide(manifests):
+                for manifest in manifests:
+                    self._apply(manifest)
             case Create({"kind": "Job", "metadata": {"annotations": {trial_job.TRIES: _}}} as manifest):
                 assert self.trial is None
                 self.trial = tried(manifest, on_kraft=self.kraft)

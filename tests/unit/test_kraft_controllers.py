@@ -18,7 +18,7 @@ from switchover.cluster.door.scripts import GUARD, REACH
 from switchover.cluster.ending import needs_zookeeper
 from switchover.cluster.goals import claim_and_provision
 from switchover.cluster.modes import ControllerListener, Voters
-from switchover.engine.effects import Apply, WriteNodeFiles
+from switchover.engine.effects import Provide, WriteNodeFiles
 from switchover.kubernetes import reports
 from switchover.outside.addresses import Address
 from unit.pictures import given, moment, spec_of, spoil, spoil_workload, stateful_set, value, workload_of
@@ -172,8 +172,9 @@ def test_what_selects_pods_of_the_namespace_is_what_no_label_of_theirs_is_made_o
     [files] = claim_and_provision(picture)
     assert isinstance(files, WriteNodeFiles)
     picture = spoil(picture, "kubernetes", node_files={"kafka": state.node_files["kafka"], "kafka-controller": files.files})
-    [made] = [effect.manifest for effect in claim_and_provision(picture)
-              if isinstance(effect, Apply) and effect.manifest["kind"] == "StatefulSet"]
+    [effect] = claim_and_provision(picture)
+    assert isinstance(effect, Provide)
+    made = effect.manifests[-1]
     labels = made["spec"]["template"]["metadata"]["labels"]
     assert MESH.items() <= labels.items()
     assert not {"example.org/set", "example.org/budget"} & labels.keys()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from switchover.cluster.door.scripts import DOOR
 from switchover.cluster.gates.door import STARTED_BY_ITS_EDITS
 from switchover.cluster.picture import Picture, observed_mode
 from switchover.cluster.plan import PLAN
-from switchover.engine.effects import Apply, DeletePod, Effect, Evict, Patch, WriteNodeFiles
+from switchover.engine.effects import Apply, DeletePod, Effect, Evict, Patch, Provide, WriteNodeFiles
 from switchover.engine.position import NodeRecord, Position
 from switchover.engine.rollout import BatchSize, Sight
 from switchover.kubernetes.reports import REACH
@@ -197,7 +198,9 @@ def provisioning() -> Picture:
 
 
 def kinds(effects: tuple[Effect, ...]) -> list[str]:
-    return [effect.manifest["kind"] if isinstance(effect, Apply) else type(effect).__name__ for effect in effects]
+    return [kind for effect in effects for kind in (
+        [effect.manifest["kind"]] if isinstance(effect, Apply) else
+        [each["kind"] for each in effect.manifests] if isinstance(effect, Provide) else [type(effect).__name__])]
 
 
 def in_turn(step: str, cluster: Cluster, position: Position) -> list[list[str]]:
@@ -249,6 +252,12 @@ def test_no_controller_is_made_before_all_of_its_edits_are_known():
     assert goals.controller_files(without_login) == ()
 
 
+def made(picture: Picture) -> tuple[Mapping[str, Any], ...]:
+    [effect] = goals.claim_and_provision(picture)
+    assert isinstance(effect, Provide)
+    return effect.manifests
+
+
 def test_no_controller_is_made_that_could_not_try_every_broker():
     """It tries those that it is told when its pod starts: of one that restarts just then nobody would ever have known."""
     cluster = Cluster()
@@ -256,8 +265,8 @@ def test_no_controller_is_made_that_could_not_try_every_broker():
         for effect in goals.claim_and_provision(cluster.picture(provisioning().position)):
             cluster.perform(effect)
     picture = cluster.picture(provisioning().position)
-    (*_, stateful_set) = goals.claim_and_provision(picture)
-    tries = next(each for each in stateful_set.manifest["spec"]["template"]["spec"]["initContainers"]
+    (*_, stateful_set) = made(picture)
+    tries = next(each for each in stateful_set["spec"]["template"]["spec"]["initContainers"]
                  if each["name"] == REACH)
     assert len(tries["command"]) == 4 + len(picture.brokers)
     registered = value(picture.facts.zookeeper).brokers

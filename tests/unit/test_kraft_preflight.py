@@ -23,7 +23,7 @@ from switchover.outside.observed import Known, Unknown
 from switchover.zookeeper.groups import IdleGroups
 from switchover.zookeeper.nodes import ControllerNode, ZooKeeperTopic
 from unit.kraft_spoilers import container, pod_spec, without_members, zookeeper
-from unit.pictures import NOW, answer, moment, spoil, spoil_each, spoil_pod, value, with_fact, workload_of
+from unit.pictures import NOW, answer, moment, spoil, spoil_each, spoil_pod, value, with_fact
 from unit.preflight_pictures import (
     ACLS,
     ARGO,
@@ -149,8 +149,7 @@ BAD = [
     Bad("a /controller that KRaft claimed", zookeeper(controller=ControllerNode(3000, False, 4)), "Residue", F, "Residue",
         "/controller"),
     Bad("nobody who is the controller", zookeeper(controller=None), "Residue", W, "NoController", "/controller"),
-    Bad("controllers that exist already", lambda picture: spoil(
-        picture, "kubernetes", controllers=replace(workload_of(picture), name="kafka-controller")), "Names", F, "Residue",
+    Bad("controllers that exist already", examined("objects", {"StatefulSet kafka-controller": ""}), "Names", F, "Residue",
         "StatefulSet kafka-controller exists"),
     Bad("volumes of earlier controllers", kubernetes(controller_claims=("data-kafka-controller-0",)), "Names", F,
         "Residue", "data-kafka-controller-0"),
@@ -695,6 +694,7 @@ def test_whatever_looks_at_the_controllers_of_the_spec_looks_again_right_before_
         asking |= {gate.name} if spec.asked else set()
     again = {gate.name for gate in preflight.OF_CONTROLLERS}
     assert asking <= again | {"NamesOfCharts"}, "which only warns"
-    assert again - asking == {"NodesAuthorized", "Listeners"}, "asked where there is an authorizer, or a map set at run time"
+    assert again - asking == {"NodesAuthorized", "Listeners", "Names"}, (
+        "asked where there is an authorizer, or a map set at run time; the last looks at what has the names")
     (provision,) = (step for step in PLAN.steps if step.name == "ProvisionControllers")
     assert again <= {gate.name for gate in provision.forward.enter}

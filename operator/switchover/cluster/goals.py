@@ -15,7 +15,7 @@ from switchover.cluster.facts import KubernetesState
 from switchover.cluster.gates.own_template import check_own_template_tried
 from switchover.cluster.modes import Voters
 from switchover.cluster.picture import Picture
-from switchover.engine.effects import Apply, Delete, Effect, WriteNodeFiles, patch_stateful_set
+from switchover.engine.effects import Apply, Delete, Effect, Provide, WriteNodeFiles, patch_stateful_set
 from switchover.kubernetes.workloads import Workload
 from switchover.outside.observed import Known, Observed
 
@@ -82,10 +82,10 @@ def claim_and_provision(picture: Picture) -> tuple[Effect, ...]:
     if state.controllers is not None or workload is None or original is None or not (
             isinstance(brokers, Known) and isinstance(told, Known)):
         return ()
-    return tuple(Apply(manifest) for manifest in manifests.manifests(
+    return (Provide(tuple(manifests.manifests(
         picture.name, picture.spec, own, original, workload.claim_templates, brokers.value, told.value,
         frozenset().union(*(pod.with_token for pod in workload.pods.values())),
-        (workload.selector, *workload.selectors.values())))
+        (workload.selector, *workload.selectors.values())))),)
 
 
 def take_templates_over(picture: Picture) -> tuple[Effect, ...]:

@@ -218,7 +218,8 @@ def remove_controllers(picture: Picture) -> tuple[Effect, ...]:
         return tuple(Delete("v1", "PersistentVolumeClaim", name) for name in state.controller_claims)
     name = picture.spec.controllers.name
     if state.node_files.get(name):
-        return (Delete("v1", "Service", name), Delete("policy/v1", "PodDisruptionBudget", name),
+        ours = names.controller_labels(name, picture.name)
+        return (Delete("v1", "Service", name, labels=ours), Delete("policy/v1", "PodDisruptionBudget", name, labels=ours),
                 Delete("v1", "Secret", names.node_files(name)))
     return ()
 

@@ -26,6 +26,17 @@ class Create:
 
 
 @dataclass(frozen=True, slots=True)
+class Provide:
+    """Create objects that are ours, in this order, each after the one that it needs; NameTaken at the first whose name an
+    object has that is not ours."""
+
+    manifests: tuple[Mapping[str, Any], ...]
+
+    def __str__(self) -> str:
+        return ", ".join(str(Create(each)) for each in self.manifests)
+
+
+@dataclass(frozen=True, slots=True)
 class WriteNodeFiles:
     """Write the Secret that holds one file a node: this is how a node is assigned its mode."""
 
@@ -93,6 +104,8 @@ class Delete:
     kind: str
     name: str
     uid: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Without them it is somebody else's of that name, and stays."""
 
     def __str__(self) -> str:
         return f"delete {self.kind} {self.name}"
@@ -104,4 +117,4 @@ class Elsewhere:
     __slots__ = ()
 
 
-Effect = Apply | Create | WriteNodeFiles | Patch | Evict | DeletePod | Delete | Elsewhere
+Effect = Apply | Create | Provide | WriteNodeFiles | Patch | Evict | DeletePod | Delete | Elsewhere

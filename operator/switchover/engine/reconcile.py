@@ -19,7 +19,18 @@ from switchover.defects import place_of
 from switchover.engine.approvals import PREFLIGHT, REQUESTER, noted
 from switchover.engine.calls import Call, calls_of, stopped
 from switchover.engine.due import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due, is_settling, share
-from switchover.engine.effects import Apply, Create, Delete, DeletePod, Effect, Elsewhere, Evict, Patch, WriteNodeFiles
+from switchover.engine.effects import (
+    Apply,
+    Create,
+    Delete,
+    DeletePod,
+    Effect,
+    Elsewhere,
+    Evict,
+    Patch,
+    Provide,
+    WriteNodeFiles,
+)
 from switchover.engine.figures import waits_of, without_decision
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.gate import Judge, Judgement, Streak, fail, wait
@@ -35,7 +46,8 @@ from switchover.engine.status import linked, spent_of
 from switchover.engine.story import Page, next_page
 from switchover.kubernetes.ports import Migrations, Workloads
 from switchover.outside.clock import Clock
-from switchover.outside.errors import Fenced, Refused, Unreachable
+from switchover.outside.errors import Fenced, NameTaken, Refused, Unreachable
+from switchover.reasons.preflight_cluster import NAME_TAKEN
 from switchover.reasons.reason import Reason
 from switchover.reasons.walk import (
     DEFECT,
@@ -103,6 +115,7 @@ class _Memory(Generic[M, P]):
     page: Page = field(default_factory=Page)
     place: tuple[object, ...] = ()           # where it stood by the last record, or by the last fresh reading
     refused: str = ""                        # what the API server last said no to, until an effect succeeds
+    taken: bool = False                      # and whether that was since somebody else's object has the name
     fenced: int = 0                          # how often in a row an effect met something else than was read
     last_pass: float = 0.0
     last_record: float = 0.0
@@ -320,10 +333,10 @@ class Reconciler(Generic[M, P]):
             self._tell(name, f"fenced, reading again: {error}")
             memory.fenced += 1
             if memory.fenced >= FENCED_OFTEN:
-                memory.refused = f"{effect}: {error}"
+                memory.refused, memory.taken = f"{effect}: {error}", False
         except Refused as error:
             self._tell(name, f"refused: {effect}: {error}", logging.WARNING)
-            memory.refused = f"{effect}: {error}"
+            memory.refused, memory.taken = f"{effect}: {error}", isinstance(error, NameTaken)
 
     async def _do(self, effect: Effect, memory: _Memory[M, P]) -> None:
         """What is matched here has names of its own (of a workload, say), which are not the migration's."""
@@ -332,6 +345,8 @@ class Reconciler(Generic[M, P]):
                 await self._workloads.apply(manifest)
             case Create(manifest):
                 await self._workloads.create(manifest)
+            case Provide(manifests):
+                await self._workloads.provide(manifests)
             case Patch(api_version, kind, name, operations, _, subresource):
                 await self._workloads.patch(api_version, kind, name, operations, subresource)
             case WriteNodeFiles(secret, files, labels):
@@ -340,8 +355,8 @@ class Reconciler(Generic[M, P]):
                 await self._workloads.evict(pod, uid)
             case DeletePod(pod, uid):
                 await self._workloads.delete_pod(pod, uid)
-            case Delete(api_version, kind, name, uid):
-                await self._workloads.delete_object(api_version, kind, name, uid)
+            case Delete(api_version, kind, name, uid, labels):
+                await self._workloads.delete_object(api_version, kind, name, uid, labels)
             case _:
                 await memory.observer.perform(effect)
 
@@ -470,7 +485,8 @@ def _with_refusal(decision: Decision, memory: _Memory[M, P]) -> Decision:
     if not memory.refused or not decision.effects:
         return decision
     judge: Judge[P] = Judge("effects", memory.streaks, memory.last_pass)
-    judgement = judge.add("Effects", wait(EFFECT_REFUSED, memory.refused, subject=str(decision.effects[0]),
-                                          unblocks="the budget, quota or right that forbids it allows it"))
+    reason, unblocks = (NAME_TAKEN, "rename or delete that object") if memory.taken else (
+        EFFECT_REFUSED, "the budget, quota or right that forbids it allows it")
+    judgement = judge.add("Effects", wait(reason, memory.refused, subject=str(decision.effects[0]), unblocks=unblocks))
     return replace(decision, judged={**decision.judged, judgement.gate: judgement})
 

@@ -59,8 +59,13 @@ class Workloads(Protocol):
         """An object as the API server has it; None when it does not exist."""
         ...
 
-    async def delete_object(self, api_version: str, kind: str, name: str, uid: str = "") -> None:
-        """Delete, dependants first; nothing to do when it does not exist, or bears another uid."""
+    async def provide(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        """Create objects in their order; NameTaken at the first whose name an object has that is not ours."""
+        ...
+
+    async def delete_object(self, api_version: str, kind: str, name: str, uid: str = "",
+                            labels: Mapping[str, str] | None = None) -> None:
+        """Delete, dependants first; nothing to do when it does not exist, or bears another uid or other labels."""
         ...
 
     async def job(self, name: str) -> JobRun | None:

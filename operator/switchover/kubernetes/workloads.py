@@ -120,6 +120,7 @@ class Workload:
     first_ordinal: int = 0            # spec.ordinals.start
     selector: Mapping[str, Any] | None = None                  # its own
     absent: Mapping[str, str] = field(default_factory=dict)    # pods that do not exist -> why, by the last event about them
+    made_for: str = ""                # our label: the migration that made it
     service: str = ""                 # the one that gives its pods their names, "" where none does
 
     @property

@@ -21,5 +21,9 @@ class Malformed(Refused):
     """What was read breaks the protocol that it should follow: whoever wrote it must change, no right helps."""
 
 
+class NameTaken(Refused):
+    """An object that is not ours has the name that one of ours would have."""
+
+
 class Fenced(Exception):
     """Somebody else changed it since we read it: do nothing, read again."""

@@ -175,8 +175,9 @@ MIGRATION_ALREADY_CONFIGURED = Reason(
 
 NAME_TAKEN = Reason(
     SUBJECT, "NameTaken", Urgency.STANDS,
-    meaning="An object stands where Switchover would write one of its own, and it is not Switchover's.",
-    look="The object that the finding names.",
+    meaning="An object stands where Switchover would write one of its own, and it is not Switchover's. It is neither "
+            "changed nor taken for the migration's own, also where it came after Preflight, and a rollback leaves it.",
+    look="The object that the message names.",
     do="Rename or delete it.")
 
 NODE_ID_TAKEN = Reason(

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
-from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec
+from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec, KafkaMigrationStep
 from switchover.api.status import Direction
 from switchover.cluster import names, needs, own_addresses
 from switchover.cluster.effects import CreateStates, DeleteZNode, RaiseEpoch, RaiseVersions, SetQuota
@@ -29,6 +29,7 @@ from switchover.kafka.ports import GroupMemberships, KafkaNodes
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.ports import Survey, Workloads
 from switchover.kubernetes.survey import GroupMigration
+from switchover.kubernetes.workloads import Workload
 from switchover.lag.window import GroupOffsets
 from switchover.metadata.parity import TreeReading
 from switchover.outside.access import Access
@@ -288,7 +289,7 @@ class Observer:
             brokers={name: observed[name] for name in sets},
             node_files=dict(zip((*sets, controllers), files, strict=True)),
             originals=dict(zip(sets, originals, strict=True)),
-            controllers=observed[controllers],
+            controllers=_provided(picture, observed[controllers]),
             controller_claims=tuple(claims),
             lease_holder=lease_holder,
             listener_credentials=await self._listener_credentials(spec),
@@ -423,3 +424,9 @@ class Observer:
         if now - written.value.offset_since <= picture.spec.gates.dual_write_max_age_seconds:
             return Known({}, now)
         return await self._known(self.zookeeper.stateless(), EPOCH_SECONDS)
+
+
+def _provided(picture: Picture, found: Workload | None) -> Workload | None:
+    """The controllers. What has their name before they are provided, or where that is taken back, may be anybody's."""
+    at, provided = (PLAN.index(step) or 0 for step in (picture.position.step, KafkaMigrationStep.PROVISION_CONTROLLERS))
+    return found if at > provided or (found is not None and found.made_for == picture.name) else None

@@ -127,6 +127,7 @@ def _reserved(picture: Picture) -> tuple[tuple[str, str, str], ...]:
     """API version, kind and name of what Switchover will create."""
     controllers = picture.spec.controllers.name
     return (
+        ("apps/v1", "StatefulSet", controllers),
         ("v1", "Service", controllers),
         ("policy/v1", "PodDisruptionBudget", controllers),
         *(("v1", "Secret", name) for name in _own_secrets(picture)),

@@ -33,10 +33,7 @@ def find_znodes(picture: Picture) -> Iterator[Verdict]:
 
 
 def find_objects(picture: Picture) -> Iterator[Verdict]:
-    state, name = kubernetes(picture), picture.spec.controllers.name
-    if state.controllers is not None:
-        yield fail(RESIDUE, f"StatefulSet {name} exists already", subject=f"StatefulSet {name}",
-                   unblocks="delete it with its volume claims, or choose another spec.controllers.name")
+    state = kubernetes(picture)
     if state.controller_claims:
         yield fail(RESIDUE, "volumes of controllers of an earlier attempt exist: their log would be taken for this one",
                    subject=f"claim {state.controller_claims[0]}",

@@ -24,7 +24,7 @@ from switchover.kubernetes.members import MemberWorkload
 from switchover.kubernetes.selectors import required, selects
 from switchover.kubernetes.workloads import Pod, Workload
 from switchover.outside.clock import Clock
-from switchover.outside.errors import Fenced, Refused, Unreachable
+from switchover.outside.errors import Fenced, NameTaken, Refused, Unreachable
 
 NOT_WATCHED = {"reloader.stakater.com/ignore": "true"}
 """Stakater's Reloader would else write a hash of every new file into the template, and pods would be due for a restart."""
@@ -89,6 +89,7 @@ class KubernetesWorkloads:
             update_strategy=found["spec"].get("updateStrategy") or {},
             update_revision=(found.get("status") or {}).get("updateRevision", ""),
             claimed_by=_metadata(found, "annotations", {}).get(names.CLAIM, ""),
+            made_for=_metadata(found, "labels", {}).get(names.MIGRATION_LABEL, ""),
             budgets=guard,
             pods={name: read_pod(pod, cordoned, claims, guards[name]) for pod in own for name in [pod["metadata"]["name"]]},
             generation=found["metadata"].get("generation", 0),
@@ -245,6 +246,19 @@ class KubernetesWorkloads:
         path = self._server.path(manifest["apiVersion"], manifest["kind"])
         await self._written(manifest, self._server.request("POST", path, dict(manifest), field_manager=FIELD_MANAGER))
 
+    async def provide(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        """Create them in their order. One with our labels is there already; NameTaken at the first with others."""
+        for manifest in manifests:
+            try:
+                await self.create(manifest)
+            except Fenced:
+                kind, name = manifest["kind"], manifest["metadata"]["name"]
+                found = await self.manifest(manifest["apiVersion"], kind, name)
+                if found is None:
+                    raise                                  # gone by now: the next pass tries again
+                if not _has_labels(found, manifest["metadata"]["labels"]):
+                    raise NameTaken(f"{kind} {name} exists and is not Switchover's") from None
+
     async def apply(self, manifest: Mapping[str, Any]) -> None:
         """Server-side apply with the fixed field manager, in our namespace whatever the manifest says of one."""
         path = self._server.path(manifest["apiVersion"], manifest["kind"], manifest["metadata"]["name"])
@@ -258,7 +272,8 @@ class KubernetesWorkloads:
         except Conflict as error:
             raise Fenced(f"{manifest['kind']} {manifest['metadata']['name']}: {error}") from None
 
-    async def delete_object(self, api_version: str, kind: str, name: str, uid: str = "") -> None:
+    async def delete_object(self, api_version: str, kind: str, name: str, uid: str = "",
+                            labels: Mapping[str, str] | None = None) -> None:
         """Delete, dependants first: a workload is gone only when its pods are. Nothing to do when it does not exist.
 
         Without a uid it is the object that was last read: an operator that stood still between deciding and deleting would
@@ -266,10 +281,10 @@ class KubernetesWorkloads:
         """
         path = self._server.path(api_version, kind, name)
         uid = uid or self._read_uids.pop(path, "")
-        if not uid:
-            if (found := await self._server.find(path)) is None:
+        if labels or not uid:
+            if (found := await self._server.find(path)) is None or not _has_labels(found, labels or {}):
                 return
-            uid = found["metadata"]["uid"]
+            uid = uid or found["metadata"]["uid"]
         workload = kind in ("StatefulSet", "Deployment")
         policy = "Foreground" if workload else "Background"    # its absence must prove that of its pods
         await self._delete(path, {"propagationPolicy": policy, "preconditions": {"uid": uid}})
@@ -387,6 +402,10 @@ def _selecting(budgets: Iterable[Mapping[str, Any]], labels: Mapping[str, str]) 
 
 def _metadata(found: Mapping[str, Any], field: str, default: Any) -> Any:
     return found["metadata"].get(field) or default
+
+
+def _has_labels(found: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    return bool(labels.items() <= _metadata(found, "labels", {}).items())
 
 
 def _decoded(data: Mapping[str, str] | None) -> dict[str, str]:
