@@ -633,7 +633,6 @@ def test_the_start_script_that_is_taken_is_told(spoil, script):
 
 
 @pytest.mark.parametrize(("how", "who"), [
-    (ACLS, "User:ANONYMOUS"),
     (both(listener("SASL_PLAINTEXT", PLAIN), ACLS), "User:kafka"),
     (both(listener("SSL", TLS), both(ACLS, static({"ssl.principal.mapping.rules": "RULE:^CN=(.*?),.*$/$1/U"}))),
      "User:CONTROLLERS"),
@@ -642,6 +641,16 @@ def test_who_must_be_a_super_user_is_told_by_name(how: Change, who: str):
     (found,) = check("NodesAuthorized", both(how, hidden("super.users"))(moment("Preflight"))).findings
     assert found.threshold == who
     assert f"{who}, as whom the nodes meet" in found.message
+
+
+@pytest.mark.parametrize("how", [
+    ACLS, both(ACLS, hidden("super.users")), both(ACLS, hidden("allow.everyone.if.no.acl.found"))])
+def test_nobody_is_advised_to_make_everybody_a_super_user(how: Change):
+    """Whoever reaches a PLAINTEXT listener is User:ANONYMOUS."""
+    (found,) = check("NodesAuthorized", how(moment("Preflight"))).findings
+    assert found.unblocks == "secure the controllers' listener with credentials of a super user"
+    assert "User:ANONYMOUS" not in str(found.threshold)
+    assert "must be one" not in found.message
 
 
 # --- what is to be pasted -----------------------------------------------------------------------------------------------

@@ -86,20 +86,22 @@ def find_unauthorized_nodes(picture: Picture) -> Iterator[Verdict]:
     except Unusable:
         return                                           # told above
     who = principal or "the principal of the controllers' certificate or user"
-    subject = f"broker {found.broker_id}"
+    subject, cure = f"broker {found.broker_id}", "secure the controllers' listener with credentials of a super user"
+    # As ANONYMOUS everybody who reaches a listener without authentication would be a super user.
+    anonymous = principal == principals.ANONYMOUS
+    wanted = "a super user" if anonymous else who
     if found.has("super.users") or found.has("allow.everyone.if.no.acl.found"):
-        yield warn("SuperUsersHidden", f"{subject} has an authorizer, and Kafka hides who its super users are: {who}, as"
-                   " whom the nodes meet on the controllers' listener, must be one, else the controllers do not come up",
-                   subject="super.users", observed="hidden", threshold=who,
-                   cure="see that it is in super.users on every broker, or secure the controllers' listener with credentials"
-                   " of a super user")
+        everybody = ", and where it is, so is whoever reaches a listener without authentication" if anonymous else ""
+        yield warn("SuperUsersHidden", f"{subject} has an authorizer, and Kafka hides who its super users are: the"
+                   f" controllers do not come up unless {who}, as whom the nodes meet on the controllers' listener, is"
+                   f" one{everybody}", subject="super.users", observed="hidden", threshold=wanted,
+                   cure=cure if anonymous else f"see that it is in super.users on every broker, or {cure}")
     else:
-        # As ANONYMOUS everybody who reaches a listener without authentication would be a super user.
-        add = "" if principal == principals.ANONYMOUS else f"add {who} to super.users on every broker, or "
+        add = "" if anonymous else f"add {who} to super.users on every broker, or "
         yield fail(CONTROLLERS_NOT_AUTHORIZED, f"{subject} has an authorizer and no super.users: {who}, as whom the nodes"
                    " meet on the controllers' listener, is none, and no broker could register",
-                   subject="super.users", observed="not set", threshold=who,
-                   unblocks=f"{add}secure the controllers' listener with credentials of a super user")
+                   subject="super.users", observed="not set", threshold=wanted,
+                   unblocks=f"{add}{cure}")
 
 
 def find_weaker_listener(picture: Picture) -> Iterator[Verdict]:
