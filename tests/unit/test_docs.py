@@ -65,3 +65,6 @@ def test_each_attacker_of_the_threat_model_is_held_by_a_test() -> None:
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
     assert len(rows) > 15
     assert [row for row in rows if row[1] and "test_" not in row[3]] == []
+    named = {each for row in rows for each in re.findall(r"`([\w/]+\.py)`", row[3])}
+    assert len(named) > 30
+    assert [each for each in sorted(named) if not (ROOT / "tests" / each).is_file()] == []
