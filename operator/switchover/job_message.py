@@ -12,6 +12,8 @@ from typing import Any
 
 from switchover import documents
 
+NONCE = "SWITCHOVER_NONCE"
+"""Variable of a Job's containers. What the Job reports repeats it: what another pod says is no report of this one."""
 VERSION = 1
 """A message without a version, as releases before wrote it, is read as version 1."""
 LARGEST = 4096
@@ -47,14 +49,15 @@ class AuditVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobMessage:
-    """`verdict` is for jobs that judge, "" without one; `reason` is for jobs that cannot go on. `more` are other fields, in
-    the order in which they are written."""
+    """`verdict` is for jobs that judge, "" without one; `reason` is for jobs that cannot go on; `nonce` is the Job's own, ""
+    where nobody gave one. `more` are other fields, in the order in which they are written."""
 
     job: str
     result: Result | None
     verdict: str = ""
     reason: str = ""
     evidence: tuple[str, ...] = ()
+    nonce: str = ""
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def audit_verdict(self) -> AuditVerdict | None:
@@ -67,7 +70,7 @@ class JobMessage:
     def line(self) -> str:
         """As JSON on one line, whose longest values are shortened from their ends to what a kubelet keeps."""
         own = {"job": self.job, "result": self.result, "verdict": self.verdict, "reason": self.reason,
-               "evidence": list(self.evidence)}
+               "evidence": list(self.evidence), "nonce": self.nonce}
         told: dict[str, Any] = {"version": VERSION, **{key: value for key, value in own.items() if value}}
         told |= {key: value for key, value in self.more.items() if value is not None}
         while len((line := json.dumps(told)).encode()) > LARGEST:
@@ -95,4 +98,5 @@ def read(text: str) -> JobMessage:
     return JobMessage(
         job=str(content.get("job") or ""), result=Result(result) if result in list(Result) else None,
         verdict=str(content.get("verdict") or ""), reason=str(content.get("reason") or ""),
-        evidence=tuple(str(each) for each in evidence) if isinstance(evidence, list) else ())
+        evidence=tuple(str(each) for each in evidence) if isinstance(evidence, list) else (),
+        nonce=str(content.get("nonce") or ""))

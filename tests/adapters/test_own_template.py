@@ -46,9 +46,9 @@ def tried(directory: Path, file: str) -> Mapping[str, str]:
     """What a trial of this file reports."""
     pod = KafkaServer(directory, loopback(9092))
     as_pod(pod, file)
-    pod.start(EDITS, wait=False)
+    pod.start(f"{EDITS}marker n0nce\n", wait=False)
     assert pod.wait_exit() == 0, pod.last_words()
-    report = reports.started_with((directory / "run" / "termination-log").read_text())
+    report = reports.started_with((directory / "run" / "termination-log").read_text(), "n0nce")
     assert report is not None
     return report
 

@@ -5,7 +5,8 @@ import json
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,8 @@ from switchover.cluster.rehearsal import pack
 from switchover.cluster.rehearsal import report as reports
 from switchover.cluster.rehearsal.mask import masked
 from switchover.cluster.rehearsal.processes import SharedDirectory
-from switchover.cluster.rehearsal.report import Report
+from switchover.cluster.rehearsal.report import TREE_DIGEST, Report
+from switchover.job_message import NONCE
 from switchover.outside import memory
 from switchover.outside.access import Access
 from switchover.outside.errors import Refused, Unreachable
@@ -38,6 +40,11 @@ def told(found: Report) -> set[tuple[str, str]]:
     return {(each.reason, each.subject) for each in found.findings}
 
 
+def given_of(nodes: Nodes) -> Mapping[str, str]:
+    """By which a Job says of which tree it is."""
+    return {TREE_DIGEST: Tree(masked(nodes, None)).digest, NONCE: "n0nce"}
+
+
 def tree_files(directory: Path, nodes: Nodes) -> Path:
     directory.mkdir()
     for index, part in enumerate(pack.packed(Tree(masked(nodes, None)))):
@@ -50,11 +57,11 @@ def test_a_clean_tree_in_the_pods_own_command_and_no_credential_comes_to_it(tmp_
     files, message, replica = tree_files(tmp_path / "tree", clean()), tmp_path / "message", tmp_path / "replica"
     replica.mkdir()
     with running(replica) as place:
-        assert conduct(files, place, "3.9", message, lines.append), lines
+        assert conduct(files, place, "3.9", message, given_of(clean()), lines.append), lines
     found = reports.read(message.read_text())
     assert (found.passed, found.findings, found.topics) == (True, (), 8), found
-    assert reports.read(lines[-1]) == found
-    assert found.digest == Tree(masked(clean(), None)).digest
+    assert reports.read(lines[-1]) == replace(found, nonce="")
+    assert (found.digest, found.nonce) == (Tree(masked(clean(), None)).digest, "n0nce")
     keys = json.loads(clean()["/config/users/alice"] or b"")["config"]["SCRAM-SHA-512"].split(",")
     secrets = [key.partition("=")[2].encode() for key in keys[:3]]
     everywhere = [file for file in replica.rglob("*") if file.is_file()]
@@ -135,7 +142,7 @@ def test_a_replica_that_dies_is_told_within_its_limits(tmp_path: Path) -> None:
                 os.kill(pid, signal.SIGKILL)
 
     with running(replica) as place:
-        assert not conduct(files, place, "3.9", message, kill_when_claimed)
+        assert not conduct(files, place, "3.9", message, given_of(clean()), kill_when_claimed)
     assert "did not answer" in message.read_text() or "ended" in message.read_text()
 
 
@@ -145,7 +152,7 @@ def test_an_image_without_zookeeper_is_told_as_one(tmp_path: Path, monkeypatch: 
     replica.mkdir()
     with running(replica, "4.4") as place:
         began = time.monotonic()
-        assert not conduct(files, place, "3.9", message, print)
+        assert not conduct(files, place, "3.9", message, given_of(clean()), print)
         assert time.monotonic() - began < stretched(15), "a server that is not there was waited for"
     assert message.read_text() == (
         "the replica's zookeeper ended with code 1 while it started: ClassNotFound in QuorumPeerMain")
@@ -160,7 +167,7 @@ def test_a_start_script_with_no_kafka_beside_it_is_told_with_the_one_that_there_
     files, message, replica = tree_files(tmp_path / "tree", clean()), tmp_path / "message", tmp_path / "replica"
     replica.mkdir()
     with running(replica, start=tmp_path / "kafka-server-start.sh") as place:
-        assert not conduct(files, place, "3.9", message, print)
+        assert not conduct(files, place, "3.9", message, given_of(clean()), print)
     assert message.read_text() == (
         "the image has no kafka-run-class beside the brokers' start script: set in spec.brokers: start: {script:"
         f" {script}}}")

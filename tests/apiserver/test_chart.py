@@ -258,12 +258,12 @@ async def consumers(workloads: KubernetesWorkloads) -> None:
         await workloads.patch("keda.sh/v1alpha1", "ScaledObject", "orders", annotated)
     assert await workloads.others_called(["nobody"]) == {}
     await workloads.delete_object("apps/v1", "StatefulSet", "payments")
-    assert await workloads.job("orders-audit") is None
-    await workloads.create(launch.manifest(launch.Run("orders-audit", "audit", "pipeline:1", "{}", "pipeline")))
-    audit = await workloads.job("orders-audit")
+    assert await workloads.job("orders-audit", "of none") is None
+    uid = await workloads.create(launch.manifest(launch.Run("orders-audit", "audit", "pipeline:1", "{}", "pipeline")))
+    audit = await workloads.job("orders-audit", uid)
     assert audit is not None
     assert (audit.name, audit.state) == ("orders-audit", JobState.RUNNING)
-    (tree,) = replica_job.config_maps(audit.name, audit.uid, ["the tree"])
+    (tree,) = replica_job.config_maps(audit, ["the tree"])
     await workloads.create(tree)
     await workloads.patch("batch/v1", "Job", audit.name, annotated)
     await workloads.delete_object("batch/v1", "Job", audit.name, audit.uid)

@@ -134,16 +134,17 @@ async def test_a_release_of_the_old_values_has_brought_nothing(release: Release)
 # --- the trial ----------------------------------------------------------------------------------------------------------
 
 
-async def seen(release: Release) -> Picture:
-    """A moment of HandOver on paper, with the brokers' StatefulSet, what is kept of it and the trial as they are there."""
+async def seen(release: Release, job: str = "") -> Picture:
+    """A moment of HandOver on paper, with the brokers' StatefulSet, what is kept of it and the trial of this uid as they are
+    there."""
     paper, found = to_own(), await release.migrations.get("to-kraft")
     assert found is not None
     uid = found["metadata"]["uid"]
     live = replace(await release.workload(), pods=workload_of(paper).pods)
-    job = await release.workloads.job(names.trial("kafka", uid))
+    trial = await release.workloads.job(names.trial("kafka", uid), job)
     picture = spoil(replace(paper, uid=uid), "kubernetes", brokers={"kafka": live},
                     originals={"kafka": await release.original()})
-    return with_fact(picture, "trials", {"kafka": Known(job, NOW)})
+    return with_fact(picture, "trials", {"kafka": Known(trial, NOW)})
 
 
 async def pods_of(release: Release, labels: Mapping[str, str]) -> dict[str, Any]:
@@ -157,7 +158,7 @@ async def one_pod(release: Release, job: str) -> dict[str, Any]:
         if found := await pods_of(release, {JOB_POD: job}):
             return dict(next(iter(found.values())))
         await asyncio.sleep(0.2)
-    raise AssertionError(f"{job} has no pod: {await release.workloads.job(job)}")
+    raise AssertionError(f"{job} has no pod")
 
 
 @releases(("generated", SERVER_SIDE), ("variables", CLIENT_SIDE), ("words", SERVER_SIDE))
@@ -167,7 +168,7 @@ async def test_the_template_is_tried_in_a_pod_of_its_own(release: Release) -> No
     picture = await seen(release)
     (made,) = trial_job.keep(picture, value(picture.facts.kubernetes))
     assert isinstance(made, Create)
-    await release.workloads.create(made.manifest)
+    uid = await release.workloads.create(made.manifest)
     job = names.trial("kafka", picture.uid)
     pod = await one_pod(release, job)
     selectors = [(await release.live("kafka"))["spec"]["selector"]["matchLabels"]]
@@ -181,24 +182,25 @@ async def test_the_template_is_tried_in_a_pod_of_its_own(release: Release) -> No
     assert kinds <= {"configMap", "secret", "emptyDir", "projected"}
 
     path = release.server.path("v1", "Pod", pod["metadata"]["name"])
-    ended = {"exitCode": 0, "reason": "Completed", "message": "trial 1 1\nnode.id=2"}
+    nonce = value((await seen(release, uid)).facts.trials["kafka"]).nonce
+    ended = {"exitCode": 0, "reason": "Completed", "message": f"trial 2 1 {nonce}\nnode.id=2"}
     await release.server.json_patch(f"{path}/status", [{"op": "add", "path": "/status", "value": {
         "phase": "Succeeded", "containerStatuses": [{
             "name": pod["spec"]["containers"][0]["name"], "image": "", "imageID": "", "ready": False, "restartCount": 0,
             "state": {"terminated": ended}}]}}])
-    picture = await seen(release)
+    picture = await seen(release, uid)
     told = value(picture.facts.trials["kafka"])
-    assert reports.started_with(told.message) == {"node.id": "2"}
+    assert reports.started_with(told.message, told.nonce) == {"node.id": "2"}
     assert trial_job.compared_with(told) == value(trial_job.goes_first(picture, "kafka"))
     assert trial_job.keep(picture, value(picture.facts.kubernetes)) == (), "tried once"
 
     release.upgrade("--set", "podAnnotations.changed=yes")
-    picture = await seen(release)
+    picture = await seen(release, uid)
     (gone,) = trial_job.keep(picture, value(picture.facts.kubernetes))
     assert isinstance(gone, Delete)
     await release.workloads.delete_object(gone.api_version, gone.kind, gone.name, gone.uid)
     for _ in Patience(60).looks():
-        if await release.workloads.job(job) is None and not await pods_of(release, {JOB_POD: job}):
+        if await release.workloads.job(job, uid) is None and not await pods_of(release, {JOB_POD: job}):
             return
         await asyncio.sleep(0.2)
     raise AssertionError("the Job or its pod is there still")

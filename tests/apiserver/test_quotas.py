@@ -10,6 +10,7 @@ from patience import Patience
 from switchover.api.kafka_migration import KafkaMigrationSpec, RehearsalSpec
 from switchover.cluster.controllers import manifests
 from switchover.cluster.door import brokers as door_brokers
+from switchover.cluster.facts import Export
 from switchover.cluster.rehearsal import replica_job
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.workloads import Workload
@@ -76,10 +77,10 @@ async def test_a_rehearsal_for_which_there_is_no_room_says_so(
     """Each container of its pod has a limit where the brokers' has, so that the sum is all that is in the way."""
     apply(quota(4))
     job = replica_job.job("main-rehearsal", RehearsalSpec(), TEMPLATE["spec"], CONTAINER, "/opt/kafka/start.sh", "3.9",
-                          "localhost/switchover:1", 0, {})
-    await workloads.create(yaml.safe_load(yaml.safe_dump(job)))
+                          "localhost/switchover:1", Export("", ()), "n0nce", {})
+    uid = await workloads.create(yaml.safe_load(yaml.safe_dump(job)))
     for _ in Patience(60).looks():
-        found = await workloads.job("main-rehearsal")
+        found = await workloads.job("main-rehearsal", uid)
         assert found is not None
         if "FailedCreate" in found.words:
             break

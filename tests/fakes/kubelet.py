@@ -18,12 +18,13 @@ from javaproperties import loads
 
 from fakes import environment_image
 from fakes.api_server import FOREGROUND, NAMESPACE, FakeApi, Object
+from switchover.cli.rehearse_replica import tree_of
 from switchover.cluster.door import mount
 from switchover.cluster.ending import trial_job
-from switchover.cluster.rehearsal.pack import unpacked
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report, as_message
+from switchover.job_message import NONCE
 from switchover.kubernetes import reports
-from switchover.kubernetes.client.pods import BACKOFF, JOB_POD
+from switchover.kubernetes.client.pods import BACKOFF, JOB_POD, given
 
 REPLACEMENT_SECONDS = (2.0, 4.0)       # until the new pod has an address (docs/facts/kraft.md#in-pods)
 REHEARSAL_SECONDS = 12.0               # on a replica of a small cluster (docs/facts/rehearsal.md)
@@ -131,7 +132,7 @@ class Kubelet:
         return [pod for pod in self.api.of("pods") if JOB_POD not in pod["metadata"]["labels"]]
 
     def _run(self, job: Object, now: float) -> None:
-        if trial_job.TRIES in (job["metadata"].get("annotations") or {}):
+        if trial_job.TRIES in given(job):
             self._try(job, now)
         else:
             self._rehearse(job, now)
@@ -146,10 +147,11 @@ class Kubelet:
             return
         [container], pod = spec["containers"], spec["hostname"]
         [_, _, _, _, _, told, *_] = spec["initContainers"][0]["command"]
-        given = loads(self._file(spec, pod)) | {"broker.id": str(int(pod.rpartition("-")[2]) + 1)}
+        settings = loads(self._file(spec, pod)) | {"broker.id": str(int(pod.rpartition("-")[2]) + 1)}
         asked = [line.removeprefix("tell ") for line in told.splitlines() if line.startswith("tell ")]
-        report = [f"{key}={given[key]}" for key in asked if key in given]
-        ended = {"exitCode": 0, "reason": "Completed", "message": "\n".join((f"trial 1 {len(report)}", *report))}
+        report = [f"{key}={settings[key]}" for key in asked if key in settings]
+        report = [f"trial 2 {len(report)} {given(job)[NONCE]}", *report]
+        ended = {"exitCode": 0, "reason": "Completed", "message": "\n".join(report)}
         if words := self.refuses(spec):
             ended = {"exitCode": 1, "reason": "Error", "message": words}
         self._end_job(job, {"name": container["name"], "state": {"terminated": ended}})
@@ -165,7 +167,8 @@ class Kubelet:
         name = job["metadata"]["name"]
         self.api.add("v1", "Pod", "pods", f"{name}-pod", spec={"containers": []}, status={"phase": "Running"},
                      metadata={"labels": {JOB_POD: name}, "creationTimestamp": _time(now),
-                               "ownerReferences": [{"uid": job["metadata"]["uid"], "kind": "Job", "name": name}]})
+                               "ownerReferences": [
+                               {"uid": job["metadata"]["uid"], "kind": "Job", "name": name, "controller": True}]})
 
     def _rehearse(self, job: Object, now: float) -> None:
         """A rehearsal that finds nothing, of the tree that its pod is told."""
@@ -175,11 +178,20 @@ class Kubelet:
         due = self._jobs.setdefault(job["metadata"]["uid"], now + REHEARSAL_SECONDS)
         if job.get("status") or now < due or any(part is None for part in parts):
             return
-        tree = unpacked([part["data"]["part"] for part in parts if part is not None])
-        seconds = {TO_DUAL_WRITE: REHEARSAL_SECONDS}
-        message = self.rehearsed(Report(tree.digest, (), len(tree.nodes), len(tree.topics), seconds))
         self._begin(job, now)
-        self._end_job(job, {"name": "rehearsal", "state": {"terminated": {"exitCode": 0, "message": message}}})
+        told = self._conducted(job, [part["data"]["part"] for part in parts if part is not None])
+        ended = {"exitCode": 0, "message": told}
+        self._end_job(job, {"name": "rehearsal", "state": {"terminated": ended}})
+
+    def _conducted(self, job: Object, parts: list[str]) -> str:
+        """What the conductor leaves."""
+        try:
+            tree = tree_of(parts, given(job))
+        except ValueError as why:
+            return str(why)
+        seconds = {TO_DUAL_WRITE: REHEARSAL_SECONDS}
+        return self.rehearsed(Report(
+            tree.digest, (), len(tree.nodes), len(tree.topics), seconds, nonce=given(job)[NONCE]))
 
     def _collect_garbage(self) -> None:
         """Pods whose StatefulSet is gone or goes in the foreground; claims that were deleted and are not used any more."""
@@ -252,7 +264,8 @@ class Kubelet:
         template = json.loads(json.dumps(spec["template"]))
         metadata = {
             "labels": {**template["metadata"]["labels"], "controller-revision-hash": revision},
-            "ownerReferences": [{"uid": stateful_set["metadata"]["uid"], "kind": "StatefulSet", "name": name}],
+            "ownerReferences": [{"uid": stateful_set["metadata"]["uid"], "kind": "StatefulSet", "name": name,
+                                 "controller": True}],
         }
         self.api.add("v1", "Pod", "pods", f"{name}-{ordinal}", metadata=metadata,
                      spec={**template["spec"], "volumes": volumes, "nodeName": f"node-{ordinal % 3}"},

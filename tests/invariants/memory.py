@@ -116,7 +116,7 @@ class Standing:
                    for item in self.status.get("waitingFor") or ()]
         conditions = [(item["type"], item["status"], item["reason"]) for item in self.status.get("conditions") or ()]
         keys = ("observedGeneration", "phase", "planHash", "metadataState", "nodes", "approvals", "rollback", "findings",
-                "highWatermark", "migrationNode", "clusterId")
+                "highWatermark", "migrationNode", "clusterId", "made")
         plan = {**(self.status.get("plan") or {}), "estimatedCompletionTime": None}
         return self.position, plan, waiting, conditions, [self.status.get(key) for key in keys]
 

@@ -19,6 +19,7 @@ from switchover.groups.gates.lag import thresholds
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Facts, Fleet, Picture
 from switchover.groups.workloads.deployment import DEADLINE_SECONDS, HOLD_SECONDS
 from switchover.groups.workloads.trials import trials
+from switchover.job_message import NONCE
 from switchover.kafka.group import (
     BrokerGroups,
     Group,
@@ -72,9 +73,10 @@ AUDIT = {"enabled": True, "image": "pipeline:1", "claim": "pipeline"}
 """spec.audit."""
 
 
-def audited(state: JobState = JobState.SUCCEEDED, message: str = '{"verdict": "Clean"}', words: str = "") -> JobRun:
+def audited(state: JobState = JobState.SUCCEEDED, message: str = '{"verdict": "Clean", "nonce": "n"}',
+            words: str = "") -> JobRun:
     """The Job of an audit."""
-    return JobRun("to-consumer-audit-1", state, message, words)
+    return JobRun("to-consumer-audit-1", state, message, words, given={NONCE: "n"})
 
 
 BRIDGED = {"template": {**NEW_CLIENT, **TO_CONSUMER}, "bridge": NEW_CLIENT}

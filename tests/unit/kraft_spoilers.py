@@ -9,6 +9,7 @@ from switchover.cluster.door import mount
 from switchover.cluster.facts import CaughtUp, Written
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal.replica_job import MADE_OF, made_of
+from switchover.cluster.rehearsal.report import as_message
 from switchover.coordination.mode import Mode
 from switchover.kafka.node import NOT_LISTENING, Replica
 from switchover.kubernetes.reports import DiskReport
@@ -27,6 +28,7 @@ from unit.pictures import (
     OFFSET,
     ORDERS,
     REHEARSED,
+    REPORT,
     answer,
     spec_of,
     spoil,
@@ -350,8 +352,13 @@ def without_listener_credentials(picture: Picture) -> Picture:
 
 def rehearsed(picture: Picture, **changes: object) -> Picture:
     """The rehearsal's Job, changed."""
-    annotations = {MADE_OF: made_of(picture) or ""}
-    return with_fact(picture, "rehearsal", Known(replace(REHEARSED, annotations=annotations, **changes), NOW))
+    given = {**REHEARSED.given, MADE_OF: made_of(picture) or ""}
+    return with_fact(picture, "rehearsal", Known(replace(REHEARSED, given=given, **changes), NOW))
+
+
+def reported(picture: Picture, **changes: object) -> Picture:
+    """What the rehearsal found, changed."""
+    return rehearsed(picture, message=as_message(replace(REPORT, **changes)))
 
 
 def trial(picture: Picture, **changes: object) -> Picture:

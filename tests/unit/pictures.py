@@ -30,9 +30,10 @@ from switchover.cluster.ending import trial_job
 from switchover.cluster.facts import Examination, Export, Facts, KubernetesState, Written
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
-from switchover.cluster.rehearsal.report import Report, as_message
+from switchover.cluster.rehearsal.report import TREE_DIGEST, Report, as_message
 from switchover.engine.effects import Apply, Create, Delete, DeletePod, Effect, Evict, Patch, Provide, WriteNodeFiles
 from switchover.engine.position import NodeRecord, Position
+from switchover.job_message import NONCE
 from switchover.kafka.node import (
     NOT_LISTENING,
     BrokerExamination,
@@ -44,6 +45,7 @@ from switchover.kafka.node import (
     Replica,
     TopicIds,
 )
+from switchover.kubernetes.client import pods
 from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.kubernetes.reports import DiskReport
 from switchover.kubernetes.survey import StorageClasses, TemplateChange
@@ -79,8 +81,9 @@ HEALTHY_DISKS = DiskReport(1, 3, 0, 0)
 ORDERS = TopicPartition("orders", 0)
 CONSUMES = judged(GroupHealth(name="orders"), (Swept(2, {ORDERS: (90, 100, 0)}), Swept(0, {ORDERS: (100, 110, 0)})), NOW)
 EXPORT = Export("digest-of-tree", ("1 digest part",))
-REHEARSED = JobRun("to-kraft-rehearsal", JobState.SUCCEEDED, as_message(Report(EXPORT.digest, topics=1)), uid="uid-of-job",
-                   created=NOW - 60)
+REPORT = Report(EXPORT.digest, topics=1, nonce="nonce-of-job")
+REHEARSED = JobRun(names.job("to-kraft", "rehearsal", (UID,)), JobState.SUCCEEDED, as_message(REPORT), uid="uid-of-job",
+                   created=NOW - 60, given={NONCE: REPORT.nonce, TREE_DIGEST: EXPORT.digest})
 OPERATOR_IMAGE = "switchover:1"
 
 # API keys by kind of node, as measured on Kafka 3.9 (docs/facts/kraft.md#what-a-node-answers).
@@ -167,14 +170,14 @@ UPGRADED = "kafka:3.9"
 def tried(manifest: Mapping[str, Any], *, on_kraft: bool = True, **changes: str) -> JobRun:
     """The Job of a trial that has ended: Kafka would be started with what the broker runs with now, but for `changes`, in
     which an underscore is a dot and an empty value no key."""
-    metadata = manifest["metadata"]
-    job = JobRun(metadata["name"], JobState.SUCCEEDED, uid="uid-of-trial", created=NOW, annotations=metadata["annotations"])
+    job = JobRun(manifest["metadata"]["name"], JobState.SUCCEEDED, uid="uid-of-trial", created=NOW,
+                 given=pods.given(manifest))
     now = trial_job.compared_with(job)
     assert now is not None
     kraft = {"process.roles": "broker", "node.id": str(now.node_id)} if on_kraft else {}
     found = {**now.settings, **kraft, **{key.replace("_", "."): value for key, value in changes.items()}}
     told = [f"{key}={value}" for key, value in found.items() if value]
-    return replace(job, message="\n".join((f"trial 1 {len(told)}", *told)))
+    return replace(job, message="\n".join((f"trial 2 {len(told)} {job.nonce}", *told)))
 
 
 @dataclass
@@ -398,7 +401,7 @@ class Cluster:
             case Provide(manifests):
                 for manifest in manifests:
                     self._apply(manifest)
-            case Create({"kind": "Job", "metadata": {"annotations": {trial_job.TRIES: _}}} as manifest):
+            case Create({"kind": "Job"} as manifest) if trial_job.TRIES in pods.given(manifest):
                 assert self.trial is None
                 self.trial = tried(manifest, on_kraft=self.kraft)
             case Create({"kind": "Job"}):

@@ -329,7 +329,7 @@ echo "$2" >>{controller}/asked
 
 def tried(pod: Path, content: bytes | None, *arguments: str, keys: Iterable[str]) -> tuple[Started, str]:
     """What became of the start script, and the report."""
-    found = start(pod, ["mode Trial", *(f"tell {key}" for key in keys)], content, *arguments)
+    found = start(pod, ["mode Trial", "marker n0nce", *(f"tell {key}" for key in keys)], content, *arguments)
     termination = pod / TERMINATION
     return found, termination.read_text(encoding="latin-1") if termination.exists() else ""
 
@@ -340,15 +340,15 @@ def test_a_trial_reports_what_is_asked_for_as_kafka_would_read_it_and_starts_not
     asked = sorted(key for key in keys if re.fullmatch(r"[\w.]+", key, re.ASCII))
     found, report = tried(pod, FILES[name], *as_arguments(OVERRIDES), keys=[*asked, "nobody.set.this"])
     assert (found.code, found.arguments) == (0, ())
-    assert reports.started_with(report) == {key: keys[key] for key in asked}
+    assert reports.started_with(report, "n0nce") == {key: keys[key] for key in asked}
     assert not [*(pod / "run").iterdir()], "no file is left"
 
 
 def test_a_trial_tells_no_more_than_it_is_asked_for(pod: Path) -> None:
     _, report = tried(pod, b"node.id=7\nssl.keystore.password=hunter2\nempty=\n", "--override",
                       "sasl.jaas.config=hunter2", keys=["node.id", "empty"])
-    assert report == "trial 1 2\nnode.id=7\nempty=\n"
-    assert tried(pod, b"", keys=["node.id"])[1] == "trial 1 0\n"
+    assert report == "trial 2 2 n0nce\nnode.id=7\nempty=\n"
+    assert tried(pod, b"", keys=["node.id"])[1] == "trial 2 0 n0nce\n"
 
 
 @pytest.mark.parametrize(("content", "why"), [
@@ -358,7 +358,7 @@ def test_a_trial_that_cannot_tell_says_why(pod: Path, content: bytes | None, why
     found, report = tried(pod, content, keys=["node.id"])
     assert (found.code, found.arguments) == (EXIT_CONFIG, ())
     assert why in report
-    assert reports.started_with(report) is None
+    assert reports.started_with(report, "n0nce") is None
 
 
 # --- the brokers' login -------------------------------------------------------------------------------------------------

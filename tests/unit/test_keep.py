@@ -284,7 +284,7 @@ def test_an_entry_script_may_do_to_it_what_it_does_to_its_own(image: Image, edit
 def lay_out(image: Image, *directories: Path) -> "subprocess.CompletedProcess[str]":
     """As the init container of a trial's pod does it."""
     return subprocess.run(
-        ["bash", "-c", TRIAL, "switchover-trial", DOOR, EDITS, "version=0\nbroker.id=2\n", *directories],
+        ["bash", "-c", TRIAL, "switchover-trial", DOOR, f"{EDITS}marker n0nce\n", "version=0\nbroker.id=2\n", *directories],
         env=image.environment(), capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -304,7 +304,7 @@ def test_what_an_entry_script_hands_to_kafka_is_reported_in_its_place(image: Ima
     done = subprocess.run([image.root / "entrypoint"], cwd=image.root, env=image.environment(**laid_out),
                           capture_output=True, text=True, timeout=60, check=True)
     assert "Kafka is not started" in done.stderr
-    assert reports.started_with(image.last_words) == {"process.roles": "broker", "node.id": "2"}
+    assert reports.started_with(image.last_words, "n0nce") == {"process.roles": "broker", "node.id": "2"}
 
 
 def test_a_log_directory_is_a_brokers_and_has_no_room_for_a_metadata_log(image: Image) -> None:

@@ -7,10 +7,9 @@ import pytest
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster import preflight
+from switchover.cluster import names, preflight
 from switchover.cluster.facts import Export
 from switchover.cluster.rehearsal import report
-from switchover.cluster.rehearsal.report import Report, as_message
 from switchover.kafka.node import NOT_LISTENING
 from switchover.kubernetes.jobs import JobState
 from switchover.kubernetes.reports import DiskReport
@@ -66,6 +65,7 @@ from unit.kraft_spoilers import (
     quorum,
     registration,
     rehearsed,
+    reported,
     rolling_update,
     samples,
     shown,
@@ -93,7 +93,9 @@ from unit.pictures import (
     NOW,
     OFFSET,
     PRE,
+    REHEARSED,
     SOAKING_SINCE,
+    UID,
     answer,
     spec_of,
     spoil,
@@ -106,7 +108,7 @@ from unit.pictures import (
     workload_of,
 )
 
-TRIAL = "Job kafka-trial-5f0c7a9e"
+TRIAL = f"Job {names.trial('kafka', UID)}"
 W, F, U = Outcome.WAIT, Outcome.FAIL, Outcome.UNKNOWN
 FOUND = report.Finding(
     report.Stage.COPY, "CopyWouldFail", Severity.BLOCKER, "nothing would be copied", "/config/users/evil", "delete it")
@@ -321,7 +323,7 @@ FINDINGS = [
     Finding("StartedBroker", "a fenced broker", registration(2, fenced=True), W, "BrokerFenced", "kafka-2"),
     # rehearsal
     Finding("Rehearsed", "no Job yet", lambda p: with_fact(p, "rehearsal", Known(None, NOW)), W, "RehearsalRunning",
-            "Job to-kraft-rehearsal"),
+            f"Job {REHEARSED.name}"),
     Finding("Rehearsed", "a replica that works", lambda p: rehearsed(
         p, state=JobState.RUNNING, message="", words="pod a: Pending"), W, "RehearsalRunning"),
     Finding("Rehearsed", "a replica that did not start", lambda p: rehearsed(
@@ -329,11 +331,12 @@ FINDINGS = [
     Finding("Rehearsed", "what is no report", lambda p: rehearsed(p, message="Traceback"), F, "RehearsalFailed"),
     Finding("Rehearsed", "an operator that does not know its image", lambda p: replace(p, operator_image=""), U,
             "RehearsalUnknown", "IMAGE"),
-    Finding("Rehearsed", "a node that ends the controller", lambda p: rehearsed(p, message=as_message(Report("digest", (
-        replace(FOUND, reason="NodeWouldBeDeleted", severity=Severity.INFO), FOUND)))), F, "CopyWouldFail",
+    Finding("Rehearsed", "a node that ends the controller", lambda p: reported(p, findings=(
+        replace(FOUND, reason="NodeWouldBeDeleted", severity=Severity.INFO), FOUND)), F, "CopyWouldFail",
             "/config/users/evil"),
-    Finding("Rehearsed", "more than the report has room for", lambda p: rehearsed(
-        p, message=as_message(Report("digest", more=1))), F, "RehearsalIncomplete"),
+    Finding("Rehearsed", "more than the report has room for", lambda p: reported(p, more=1), F, "RehearsalIncomplete"),
+    Finding("Rehearsed", "a report of another pod", lambda p: reported(p, nonce=""), F, "RehearsalFailed"),
+    Finding("Rehearsed", "a report of another tree", lambda p: reported(p, digest="of another"), F, "RehearsalFailed"),
     Finding("RehearsedAgain", "another tree by now", lambda p: rehearsed(
         with_fact(p, "exported", Known(Export("other", ()), NOW)), created=NOW - 3600), W, "RehearsalRunning"),
     Finding("LeadersCanBeElected", "nobody is the controller", zookeeper(controller=None), W, "NoController", "/controller"),
@@ -480,13 +483,15 @@ FINDINGS = [
             "TrialRunning", "StatefulSet kafka"),
     Finding("OwnTemplateTried", "no Job yet, and a broker that does not say what it runs with", lambda p: with_fact(
         with_fact(p, "trials", {"kafka": Known(None, NOW)}), "broker_settings", {}), U, "NotObserved", "StatefulSet kafka"),
-    Finding("OwnTemplateTried", "a trial of another template", lambda p: trial(p, annotations={}), W, "TrialRunning"),
+    Finding("OwnTemplateTried", "a trial of another template", lambda p: trial(p, given={}), W, "TrialRunning"),
     Finding("OwnTemplateTried", "a pod that waits for its image", lambda p: trial(
         p, state=JobState.RUNNING, message="", words="pod a: ErrImagePull"), W, "TrialRunning", TRIAL),
     Finding("OwnTemplateTried", "an entry script that ends before", lambda p: trial(
         p, state=JobState.FAILED, message="no such variable", words="container kafka ended with 1"), F, "TrialFailed", TRIAL,
             f"delete {TRIAL.lower()} has it tried again"),
     Finding("OwnTemplateTried", "a pod that ended without a word", lambda p: trial(p, message=""), F, "TrialFailed", TRIAL),
+    Finding("OwnTemplateTried", "a report of another pod", lambda p: trial(p, message=value(
+        p.facts.trials["kafka"]).message.replace(value(p.facts.trials["kafka"]).nonce, "0" * 16)), F, "TrialFailed", TRIAL),
     Finding("OwnTemplateTried", "a report of which the end was cut off", lambda p: trial(
         p, message=value(p.facts.trials["kafka"]).message.rpartition("\n")[0]), F, "TrialFailed", TRIAL),
     Finding("OwnTemplateTried", "roles that make a controller of it", lambda _: has_tried(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from switchover.job_message import NONCE
 from switchover.kubernetes.client.pods import read_job, read_pod
 from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.kubernetes.names import TOKEN
@@ -181,12 +182,15 @@ CREATED = datetime(2026, 11, 21, 20, tzinfo=UTC).timestamp()
 
 
 def job(**conditions: str) -> dict[str, Any]:
-    return {"metadata": {"name": "audit", "uid": "u", "creationTimestamp": "2026-11-21T20:00:00Z"}, "status": {
+    template = {"spec": {"containers": [{"name": "pipeline", "env": [{"name": NONCE, "value": "n0nce"}]}]}}
+    return {"metadata": {"name": "audit", "uid": "u", "creationTimestamp": "2026-11-21T20:00:00Z"},
+            "spec": {"template": template}, "status": {
         "conditions": [{"type": kind, "status": "True", "message": words} for kind, words in conditions.items()]}}
 
 
-def job_pod(name: str, created: str, owner: str = "u", **status: Any) -> dict[str, Any]:
-    metadata = {"name": name, "uid": name, "creationTimestamp": created, "ownerReferences": [{"kind": "Job", "uid": owner}]}
+def job_pod(name: str, created: str, owner: str = "u", controller: bool | None = True, **status: Any) -> dict[str, Any]:
+    owners = [{"kind": "Job", "uid": owner, "controller": controller}]
+    metadata = {"name": name, "uid": name, "creationTimestamp": created, "ownerReferences": owners}
     return {"metadata": metadata, "spec": {}, "status": status}
 
 
@@ -197,9 +201,9 @@ def left(message: str) -> dict[str, Any]:
 def test_a_job_is_told_with_what_its_newest_pod_left() -> None:
     pods = [job_pod("b", "2026-11-21T20:01:00Z", **left("second")), job_pod("a", "2026-11-21T20:00:00Z", **left("first"))]
     assert read_job(job(SuccessCriteriaMet="", Complete=""), pods) == JobRun(
-        "audit", JobState.SUCCEEDED, "second", "", "u", CREATED)
+        "audit", JobState.SUCCEEDED, "second", "", "u", CREATED, given={NONCE: "n0nce"})
     assert read_job(job(Failed="deadline exceeded"), pods) == JobRun(
-        "audit", JobState.FAILED, "second", "deadline exceeded", "u", CREATED)
+        "audit", JobState.FAILED, "second", "deadline exceeded", "u", CREATED, given={NONCE: "n0nce"})
 
 
 def test_a_job_that_runs_says_what_its_pod_waits_for() -> None:
@@ -211,7 +215,8 @@ def test_a_job_that_runs_says_what_its_pod_waits_for() -> None:
         container(running={"startedAt": "2026-11-21T20:00:00Z"})])
     assert read_job(job(), [begins]).words == "pod a: Pending, its init container kafka runs"
     assert read_job(job(), []) == JobRun(
-        "audit", JobState.RUNNING, "", "it has no pod; kubectl describe job audit says more", "u", CREATED)
+        "audit", JobState.RUNNING, "", "it has no pod; kubectl describe job audit says more", "u", CREATED,
+        given={NONCE: "n0nce"})
 
 
 def test_pods_of_an_earlier_job_of_the_name_tell_nothing_of_this_one() -> None:
@@ -219,6 +224,19 @@ def test_pods_of_an_earlier_job_of_the_name_tell_nothing_of_this_one() -> None:
     before = job_pod("z", "2026-11-21T20:01:00Z", owner="of the one before", **left("its report"))
     assert read_job(job(), [before]).message == ""
     assert read_job(job(), [before]).words == "it has no pod; kubectl describe job audit says more"
+
+
+@pytest.mark.parametrize("owner", [{"owner": ""}, {"controller": None}, {"controller": False}])
+def test_a_pod_that_a_job_does_not_control_tells_nothing_of_it(owner: dict[str, Any]) -> None:
+    """Whoever may create pods may give one its label, and name the Job among the owners."""
+    planted = job_pod("z", "2026-11-21T20:01:00Z", **owner, **left("clean, n0nce"))
+    assert read_job(job(Complete=""), [job_pod("a", "2026-11-21T20:00:00Z", **left("n0nce")), planted]).message == "n0nce"
+    assert read_job(job(Complete=""), [planted]).message == ""
+
+
+def test_what_repeats_the_jobs_nonce_counts_before_what_is_newer() -> None:
+    planted = job_pod("z", "2026-11-21T20:01:00Z", **left("clean"))
+    assert read_job(job(Complete=""), [job_pod("a", "2026-11-21T20:00:00Z", **left("n0nce")), planted]).message == "n0nce"
 
 
 def test_a_job_whose_pod_failed_says_what_ended_it_and_one_that_ran_for_too_long_says_that() -> None:

@@ -1,16 +1,27 @@
 """The Job of a rehearsal: the replica's controllers are formatted as the cluster's will be."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from switchover.api.status import Verdict
+from switchover.cli.rehearse_replica import conduct, tree_of
+from switchover.cluster.facts import Export
 from switchover.cluster.gates.rehearsal import check_rehearsed
 from switchover.cluster.modes import PROTOCOL_VERSION, RAISED
 from switchover.cluster.picture import Picture
-from switchover.cluster.rehearsal.replica_job import RELEASE, rehearse
-from switchover.engine.effects import Create
+from switchover.cluster.rehearsal.pack import packed
+from switchover.cluster.rehearsal.replica_job import job_name, rehearse
+from switchover.cluster.rehearsal.report import TREE_DIGEST
+from switchover.cluster.rehearsal.settings import Place
+from switchover.engine.effects import Create, Delete
+from switchover.kubernetes.client.pods import given
+from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.outside.observed import Known, Observed, Unknown
+from switchover.zookeeper.tree import Tree
 from unit.kraft_spoilers import container
-from unit.pictures import BROKERS, NOW, moment, with_fact
+from unit.pictures import BROKERS, EXPORT, NOW, REHEARSED, moment, with_fact
 
 
 def before_the_job(settings: Observed[dict[str, str]]) -> Picture:
@@ -24,7 +35,7 @@ def before_the_job(settings: Observed[dict[str, str]]) -> Picture:
 def test_the_replica_has_the_protocol_version_of_the_brokers_or_what_it_is_raised_to(version: str, release: str) -> None:
     [effect] = rehearse(before_the_job(Known({PROTOCOL_VERSION: version}, NOW)))
     assert isinstance(effect, Create)
-    assert effect.manifest["metadata"]["annotations"][RELEASE] == release
+    assert effect.manifest["spec"]["template"]["spec"]["containers"][0]["command"][5] == release
 
 
 def test_its_containers_have_a_limit_of_cpu_where_the_brokers_have() -> None:
@@ -46,6 +57,39 @@ def test_nothing_is_rehearsed_for_a_protocol_version_that_nobody_tells() -> None
     found = check_rehearsed(picture)
     assert (found.outcome, found.reason, found.message) == (
         Verdict.UNKNOWN, "RehearsalUnknown", "kafka-0:9092: no complete answer within 3 s")
+
+
+def test_another_tree_than_the_jobs_is_not_rehearsed(tmp_path: Path) -> None:
+    """Whoever may make ConfigMaps may make one of the name that a part of the tree is to have."""
+    mine, planted = Tree({"/brokers/ids": None}), Tree({"/brokers/topics/planted": b"{}"})
+    (tmp_path / "commands").mkdir()
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "0000").write_text(packed(planted)[0])
+    assert tree_of(packed(mine), {TREE_DIGEST: mine.digest}) == mine
+    given = {TREE_DIGEST: mine.digest}
+    assert not conduct(tmp_path / "parts", Place(str(tmp_path)), "3.9", tmp_path / "message", given, print)
+    assert (tmp_path / "message").read_text() == (
+        "its ConfigMaps hold another tree than this Job was made for: something else has made one of them")
+
+
+def test_a_job_of_another_tree_than_is_read_by_now_gets_none() -> None:
+    picture = with_fact(before_the_job(Known({PROTOCOL_VERSION: "3.9-IV0"}, NOW)), "exported", Known(EXPORT, NOW))
+    [made] = rehearse(picture)
+    assert isinstance(made, Create)
+    job = JobRun(REHEARSED.name, JobState.RUNNING, uid="uid-of-job", given=given(made.manifest))
+    told = [str(effect).split(" ")[:2] for effect in rehearse(with_fact(picture, "rehearsal", Known(job, NOW)))]
+    assert told == [["create", "ConfigMap"], ["patch", "Job"]]
+    picture = with_fact(picture, "exported", Known(Export("other", ("1",)), NOW))
+    [gone] = rehearse(with_fact(picture, "rehearsal", Known(job, NOW)))
+    assert isinstance(gone, Delete)
+
+
+def test_two_migrations_whose_names_agree_in_many_characters_have_a_job_each() -> None:
+    picture = before_the_job(Known({PROTOCOL_VERSION: "3.9-IV0"}, NOW))
+    long = replace(picture, name="payments-kafka-production-eu-central-1-zookeeper-to-kraft-a")
+    names = {job_name(each) for each in (long, replace(long, name=f"{long.name[:-1]}b", uid="another"))}
+    assert len(names) == 2
+    assert max(map(len, names)) <= 63
 
 
 OWN = {"authorizer.class.name": "com.example.Own", "create.topic.policy.class.name": "com.example.Names"}

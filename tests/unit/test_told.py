@@ -48,7 +48,8 @@ class Server(ApiServer):
 
     async def get(self, path: str) -> dict[str, Any]:
         if "/jobs/" in path:
-            return {"metadata": {"name": "audit", "uid": "u", "creationTimestamp": "2026-11-21T20:00:00Z"}}
+            return {"metadata": {"name": "audit", "uid": "u", "creationTimestamp": "2026-11-21T20:00:00Z"},
+                    "spec": {"template": {"spec": {"containers": []}}}}
         return {"metadata": {"name": "kafka", "uid": "u", "resourceVersion": "1", "generation": 1},
                 "spec": {"replicas": 3, "selector": {}, "template": {"spec": {"containers": []}}}}
 
@@ -136,7 +137,7 @@ async def test_a_claim_that_nobody_provisions_is_told_of_the_pod_that_waits_for_
 
 async def test_a_job_without_a_pod_says_why() -> None:
     refused = event('Error creating: pods "audit-" is forbidden: exceeded quota: all', "2026-11-21T20:00:00Z")
-    found = await KubernetesWorkloads(Server(refused, pods=()), Clock(1.0)).job("audit")
+    found = await KubernetesWorkloads(Server(refused, pods=()), Clock(1.0)).job("audit", "u")
     assert found is not None
     assert found.words == (f"it has no pod: FailedCreate: {refused['message']}; kubectl describe job audit says more")
 

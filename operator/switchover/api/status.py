@@ -258,6 +258,16 @@ class Measurements(Model):
     """The figures."""
 
 
+class Made(Model):
+    """An object that this migration made and reads again."""
+
+    name: Annotated[str, Clipped(320)]
+    """Its kind and name."""
+    proof: Annotated[str, Clipped(64)]
+    """Of a Job its uid, of a ControllerRevision a digest of what it keeps: an object of that name of which this is not so is
+    somebody else's, whatever its labels say."""
+
+
 class Finding(Model):
     """Something that Preflight or the rehearsal found."""
 
@@ -326,6 +336,8 @@ class MigrationStatus(Model):
     """What the gates said before each step that cannot be taken back."""
     measurements: Measurements = Measurements()
     """Lag and gaps of the first ten groups that are named, dual write and restarts over time: sixteen times of each step."""
+    made: Annotated[tuple[Made, ...], Field(max_length=64), Unique("name")] = ()
+    """Objects that this migration made and reads again, the newest last: nothing is read of another one of their names."""
     findings: Annotated[tuple[Finding, ...], Field(max_length=100)] = ()
     """What Preflight and the rehearsal found."""
     conditions: Conditions = ()

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from switchover.api.schema import mistakes
 from switchover.cli.kube import connected
 from switchover.cli.objects import KAFKA_MIGRATION, in_file
 from switchover.cli.place import Place
+from switchover.cluster import names
 from switchover.cluster.door.brokers import upgraded
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
 from switchover.cluster.modes import METADATA_LEVELS
@@ -75,23 +77,23 @@ async def _rehearse(own_image: str, migration: KafkaMigration, release: str, wor
     told("reading ZooKeeper")
     found = await clients.clients(controllers=False)
     tree = await found.tree.export()
-    parts = handed_in(tree, found.encoder_secret).parts
+    export = handed_in(tree, found.encoder_secret)
     told(f"read {len(tree.nodes)} nodes, {len(tree.topics)} topics; nothing was written")
     classes = await _classes(found.brokers, Access(migration.spec.kafka.bootstrap_servers), told)
-    name = replica_job.job_name(f"{migration.metadata.name[:48]}-try")
-    await workloads.create(replica_job.job(name, wanted, workload.template["spec"], container,
-                                         layout_of(container, own).script, release, own_image, len(parts), classes))
+    name = names.job(migration.metadata.name, "try", (migration.metadata.name,))
+    uid = await workloads.create(replica_job.job(
+        name, wanted, workload.template["spec"], container, layout_of(container, own).script, release, own_image, export,
+        secrets.token_hex(8), classes))
     try:
-        job = await _there(workloads, name)
-        for part in replica_job.config_maps(name, job.uid, parts):
+        for part in replica_job.config_maps(await _there(workloads, name, uid), export.parts):
             await workloads.create(part)
-        return await _ended(workloads, name, told)
+        return await _ended(workloads, name, uid, told)
     finally:
         if keep:
             told(f"kept for {replica_job.KEPT_SECONDS // 60} minutes: "
                  + command("kubectl logs job/{} -c {}", name, replica_job.CONDUCTOR))
         else:
-            await workloads.delete_object("batch/v1", "Job", name)
+            await workloads.delete_object("batch/v1", "Job", name, uid)
 
 
 async def _classes(brokers: KafkaNodes, bootstrap: Access, told: Callable[[str], None]) -> Mapping[str, str]:
@@ -104,17 +106,17 @@ async def _classes(brokers: KafkaNodes, bootstrap: Access, told: Callable[[str],
         return {}
 
 
-async def _there(workloads: KubernetesWorkloads, name: str) -> JobRun:
-    job = await workloads.job(name)
+async def _there(workloads: KubernetesWorkloads, name: str, uid: str) -> JobRun:
+    job = await workloads.job(name, uid)
     if job is None:
         raise Refused(f"Job {name} was deleted")
     return job
 
 
-async def _ended(workloads: KubernetesWorkloads, name: str, told: Callable[[str], None]) -> Report:
+async def _ended(workloads: KubernetesWorkloads, name: str, uid: str, told: Callable[[str], None]) -> Report:
     words = ""
     while True:
-        job = await _there(workloads, name)
+        job = await _there(workloads, name, uid)
         if job.message or job.ended:
             found = replica_job.told(job)
             if isinstance(found, str):

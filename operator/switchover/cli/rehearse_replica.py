@@ -2,17 +2,19 @@
 
 import asyncio
 import logging
+import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from switchover.cluster.rehearsal import report as reports
 from switchover.cluster.rehearsal.conductor import NoReplica, Parts, Rehearsal
 from switchover.cluster.rehearsal.pack import unpacked
 from switchover.cluster.rehearsal.processes import SharedDirectory
-from switchover.cluster.rehearsal.report import Report
+from switchover.cluster.rehearsal.report import TREE_DIGEST, Report
 from switchover.cluster.rehearsal.settings import Place
-from switchover.job_message import LARGEST
+from switchover.job_message import LARGEST, NONCE
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.registration import register
 from switchover.outside.access import Access
@@ -26,27 +28,36 @@ ANSWER_SECONDS = 30.0
 """A replica has what the nodes have to spare."""
 
 
-def conduct(tree: Path, place: Place, release: str, message: Path, told: Callable[[str], None],
+def conduct(parts: Path, place: Place, release: str, message: Path, given: Mapping[str, str], told: Callable[[str], None],
             classes: Mapping[str, str] | None = None) -> bool:
-    """Rehearse the tree whose parts are files, at a place that the processes' containers share.
+    """Rehearse the tree whose parts are files, at a place that the processes' containers share. `given` are the variables by
+    which the Job says of which tree it is, and what its report repeats.
 
     The report goes to `told`, on one line, and to the termination message, or in its place why there is none. False then.
     """
     logging.getLogger("kazoo").setLevel(logging.ERROR)
     processes = SharedDirectory(Path(place.directory))
     try:
-        parts = [part.read_text() for part in sorted(tree.iterdir()) if part.is_file()]
-        found = asyncio.run(rehearsed(unpacked(parts), place, processes, release, told, classes))
+        tree = tree_of([part.read_text() for part in sorted(parts.iterdir()) if part.is_file()], given)
+        found = asyncio.run(rehearsed(tree, place, processes, release, told, classes))
     except (NoReplica, Refused, Unreachable, ValueError, OSError) as error:
         message.write_text(str(error)[:LARGEST])
         told(f"it did not come to its end: {error}")
         return False
     finally:
         processes.end()
-    message.write_text(reports.as_message(found))
+    message.write_text(reports.as_message(replace(found, nonce=given.get(NONCE, ""))))
     for line in (*reports.lines(found), reports.as_json(found)):
         told(line)
     return True
+
+
+def tree_of(parts: Sequence[str], given: Mapping[str, str]) -> Tree:
+    """The tree that the Job is made for. Raises ValueError where its ConfigMaps hold another one."""
+    tree = unpacked(parts)
+    if tree.digest != given.get(TREE_DIGEST):
+        raise ValueError("its ConfigMaps hold another tree than this Job was made for: something else has made one of them")
+    return tree
 
 
 async def rehearsed(tree: Tree, place: Place, processes: SharedDirectory, release: str, told: Callable[[str], None],
@@ -65,7 +76,8 @@ def main() -> int:
     KEY=CLASS. 0 where there is a report."""
     tree, replica, release, *own = sys.argv[1:]
     classes = {key: value for key, _, value in (each.partition("=") for each in own)}
-    done = conduct(Path(tree), Place(replica), release, MESSAGE, lambda line: print(printable(line), flush=True), classes)
+    done = conduct(Path(tree), Place(replica), release, MESSAGE, os.environ,
+                   lambda line: print(printable(line), flush=True), classes)
     return 0 if done else 1
 
 

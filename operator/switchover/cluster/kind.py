@@ -19,7 +19,7 @@ from switchover.engine.intent import intent_of
 from switchover.engine.pace import Spent
 from switchover.engine.plan import Decision, Intent, Plan
 from switchover.engine.policy import Policy
-from switchover.engine.status import cluster_of, entered_of, position_of
+from switchover.engine.status import cluster_of, entered_of, made_of, position_of
 from switchover.outside.observed import Known
 
 
@@ -42,7 +42,7 @@ class KafkaMigrations:
         return Picture(
             migration.metadata.name, namespace, migration.metadata.uid, migration.spec, position, Facts(), now, PLAN,
             status.high_watermark, entered_of(status.steps), on_record.paces_of(status), on_record.volumes_of(status),
-            on_record.rehearsed_of(status), self._policy, self._image)
+            on_record.rehearsed_of(status), made_of(status), self._policy, self._image)
 
     def reached_by(self, migration: KafkaMigration) -> object:
         spec = migration.spec

@@ -1,13 +1,13 @@
 """Names of everything that Switchover creates for a KafkaMigration."""
 
 import hashlib
-import json
-from typing import Any
 
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.kubernetes.names import CLAIM as CLAIM
 from switchover.kubernetes.names import MANAGER as MANAGER
 from switchover.kubernetes.names import MIGRATION_LABEL as MIGRATION_LABEL
+from switchover.kubernetes.names import digest as digest
+from switchover.kubernetes.names import job as job
 from switchover.kubernetes.names import labels as labels
 
 CONTROLLERS_LABEL = "switchover.dev/controllers"
@@ -29,14 +29,8 @@ def original(workload: str, attempt: int) -> str:
 
 
 def trial(workload: str, migration_uid: str) -> str:
-    """The Job in which a StatefulSet's new template is tried; no user's Job has that name by chance. At most 63 characters,
-    which a label of its pods may have."""
-    return f"{workload[:48].rstrip('.-')}-trial-{migration_uid[:8]}"
-
-
-def digest(made_of: Any) -> str:
-    """Of what an object is made of, a document: by its annotation it is known whether it would be made otherwise now."""
-    return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
+    """The Job in which a StatefulSet's new template is tried; no user's Job has that name by chance."""
+    return job(workload, "trial", (migration_uid, workload))
 
 
 def lease(cluster_id: str) -> str:

@@ -33,7 +33,8 @@ class Picture:
 
     `entered` tells when each step of the plan was entered last, as far as it was; `paces` of each mode how long batches
     took to come back in it, as far as they were measured; `volumes` are the claims on record of each node; `rehearsed` is
-    how many seconds claim, copy and the begin of dual write took on a replica, None where nobody rehearsed them.
+    how many seconds claim, copy and the begin of dual write took on a replica, None where nobody rehearsed them; `made` is
+    how each object that was made is known (`status.made`).
     """
 
     name: str
@@ -50,6 +51,7 @@ class Picture:
     paces: Mapping[str, Pace] = field(default_factory=dict)
     volumes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     rehearsed: float | None = None
+    made: Mapping[str, str] = field(default_factory=dict)
     policy: Policy = NOTHING_MORE
     operator_image: str = ""
 

@@ -17,7 +17,10 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create an object that is ours; one of that name that is there already stays as it is."""
+    """Create an object that is ours; one of that name that is there already stays as it is.
+
+    The uid of a Job goes on record, and nothing is read of a Job before. Another one of its name gives way: it has no state.
+    """
 
     manifest: Mapping[str, Any]
 

@@ -6,7 +6,7 @@ the one just read: promise 1 of docs/architecture.md#promises.
 
 import logging
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
@@ -42,7 +42,7 @@ from switchover.engine.plan import Decision, decide
 from switchover.engine.ports import Notify, Telemetry
 from switchover.engine.position import Position
 from switchover.engine.record import stopped_status
-from switchover.engine.status import linked, spent_of
+from switchover.engine.status import linked, named, spent_of, with_made
 from switchover.engine.story import Page, next_page
 from switchover.kubernetes.ports import Migrations, Workloads
 from switchover.outside.clock import Clock
@@ -69,6 +69,8 @@ FENCED_OFTEN = 5
 DEFECT_MET = "a defect of this operator; nothing moves until a pass goes through; it tries again; see its log"
 RECORD_LOST = ("the status is the record of this migration: run the version of the operator that wrote it, or put it back "
                "as it was; nothing moves until then")
+
+JOB = "Job"
 
 logger = logging.getLogger(__name__)
 
@@ -116,6 +118,7 @@ class _Memory(Generic[M, P]):
     place: tuple[object, ...] = ()           # where it stood by the last record, or by the last fresh reading
     refused: str = ""                        # what the API server last said no to, until an effect succeeds
     taken: bool = False                      # and whether that was since somebody else's object has the name
+    made: dict[str, str] = field(default_factory=dict)       # uids of what was created, until they are on record
     fenced: int = 0                          # how often in a row an effect met something else than was read
     last_pass: float = 0.0
     last_record: float = 0.0
@@ -182,6 +185,8 @@ class Reconciler(Generic[M, P]):
             self._telemetry.told(name, migration.metadata.uid, told, {})
             return ENDED
         memory = await self._remember(name, migration)
+        if memory.made:
+            return await self._record_made(migration, memory) if fresh else None
         picture = self._kind.picture(migration, self._namespace, self._clock.now())
         if not fresh and memory.place not in ((), _place(picture.position)):
             return None                                    # seen before our own last record: no gate of then counts now
@@ -204,6 +209,8 @@ class Reconciler(Generic[M, P]):
             return AT_ONCE
         for effect in decision.effects:
             await self._perform(migration, effect, memory)
+        if memory.made:
+            return AT_ONCE
         return due(picture.position, decision, picture.now, memory.last_news)
 
     async def release(self, name: str) -> float | None:
@@ -344,7 +351,7 @@ class Reconciler(Generic[M, P]):
             case Apply(manifest):
                 await self._workloads.apply(manifest)
             case Create(manifest):
-                await self._workloads.create(manifest)
+                await self._create(manifest, memory)
             case Provide(manifests):
                 await self._workloads.provide(manifests)
             case Patch(api_version, kind, name, operations, _, subresource):
@@ -359,6 +366,27 @@ class Reconciler(Generic[M, P]):
                 await self._workloads.delete_object(api_version, kind, name, uid, labels)
             case _:
                 await memory.observer.perform(effect)
+
+    async def _create(self, manifest: Mapping[str, Any], memory: _Memory[M, P]) -> None:
+        """A Job that has the name and is not on record may be anybody's: it is deleted, and the next pass makes ours."""
+        version, kind, name = manifest["apiVersion"], manifest["kind"], manifest["metadata"]["name"]
+        try:
+            uid = await self._workloads.create(manifest)
+        except Fenced:
+            if kind == JOB and (other := await self._workloads.manifest(version, kind, name)) is not None:
+                await self._workloads.delete_object(version, kind, name, other["metadata"]["uid"])
+            raise
+        if kind == JOB:
+            memory.made[named(manifest)] = uid
+
+    async def _record_made(self, migration: M, memory: _Memory[M, P]) -> float:
+        """What was created is on record before anything is read of it."""
+        metadata, status = migration.metadata, migration.status
+        status = status.evolve(made=with_made(status.made, memory.made))
+        with suppress(Fenced):
+            await self._migrations.record(metadata.name, metadata.uid, metadata.resource_version, status.manifest())
+            memory.made = {}
+        return AT_ONCE
 
     async def _hold(self, migration: M, picture: P) -> str:
         """Hold the Lease of what this migration changes: who has it; "" while its name is not known, and after the end."""

@@ -118,6 +118,7 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
         "evidence": fold.evidence_of(old.evidence, before, at, decision.judged, outlook.final, note, now),
         "measurements": old.measurements if before.finished else measured_of(
             old.measurements, outlook.measured, before.entered, now),
+        "made": fold.with_made(old.made, fold.kept_by(decision.effects)),
         "findings": findings,
         "conditions": _conditions(migration, decision, outlook, standstill, summary, findings,
                                   datetime.fromtimestamp(now, UTC)),
@@ -162,6 +163,7 @@ def telling(status: MigrationStatus) -> tuple[object, ...]:
         status.plan_hash,
         status.approvals,
         status.requesters,
+        status.made,
         (status.rollback.available, status.rollback.lost_at_step, status.rollback.failure),
         [(item.code, item.severity, item.subject) for item in status.findings],
         [(item.gate, item.verdict, item.reason, item.subject) for item in status.waiting_for],

@@ -11,6 +11,7 @@ from switchover.api.status import (
     Evidence,
     Finding,
     GateStreak,
+    Made,
     MigrationStatus,
     Progress,
     Rollback,
@@ -22,11 +23,13 @@ from switchover.api.status import (
 from switchover.api.status import Verdict as Outcome
 from switchover.command import command
 from switchover.engine.approvals import PREFLIGHT
+from switchover.engine.effects import Apply, Effect
 from switchover.engine.gate import Judgement, several
 from switchover.engine.pace import Spent
 from switchover.engine.plan import Decision
 from switchover.engine.position import Batch, NodeRecord, Position
 from switchover.grouped import grouped
+from switchover.kubernetes.names import digest
 from switchover.reasons import runbook_of
 from switchover.reasons.walk import MUST_HOLD
 
@@ -38,8 +41,31 @@ MOVED, TURNED, AUTOMATIC_ROLLBACK = "Moved", "Turned", "AutomaticRollback"
 """Reasons of moves: on in the same direction, in the other one because somebody wants it, and back without being asked."""
 TURNS = (TURNED, AUTOMATIC_ROLLBACK)
 FINDINGS_KEPT = 100
+MADE_KEPT = 64
 _WEIGHT = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 2}
 _URGENCY = {Outcome.FAIL: 0, Outcome.UNKNOWN: 1, Outcome.WAIT: 2, Outcome.PASS: 3}
+
+
+def made_of(status: MigrationStatus) -> Mapping[str, str]:
+    """How each object that was made is known, by kind and name."""
+    return {each.name: each.proof for each in status.made}
+
+
+def with_made(before: Iterable[Made], more: Mapping[str, str]) -> tuple[Made, ...]:
+    """With these as well, the newest last."""
+    found = [each for each in before if each.name not in more]
+    return (*found, *(Made(name=name, proof=proof) for name, proof in more.items()))[-MADE_KEPT:]
+
+
+def kept_by(effects: Iterable[Effect]) -> Mapping[str, str]:
+    """The ControllerRevisions that are about to be written, with a digest of what each keeps: on record before they are."""
+    written = (effect.manifest for effect in effects if isinstance(effect, Apply))
+    return {named(manifest): digest(manifest["data"]) for manifest in written if manifest["kind"] == "ControllerRevision"}
+
+
+def named(manifest: Mapping[str, Any]) -> str:
+    """An object as the record names it."""
+    return f"{manifest['kind']} {manifest['metadata']['name']}"
 
 
 def _time(seconds: float | None) -> datetime | None:

@@ -11,9 +11,9 @@ from switchover.kubernetes import launch, names
 from switchover.outside.observed import Known
 
 
-def job_name(migration: str, uid: str, attempt: int) -> str:
-    """Of one attempt; at most 63 characters, which a label of its pods may have."""
-    return f"{migration[:40].rstrip('.-')}-audit-{uid[:8]}-{attempt}"
+def job_name(picture: Picture) -> str:
+    """Of one attempt."""
+    return names.job(picture.name, "audit", (picture.uid, picture.position.attempt))
 
 
 def job(picture: Picture) -> tuple[Effect, ...]:
@@ -30,7 +30,7 @@ def _run(picture: Picture) -> launch.Run:
     assert wanted.claim is not None
     owner = {"apiVersion": API_VERSION, "kind": "ConsumerGroupMigration", "name": picture.name, "uid": picture.uid}
     return launch.Run(
-        name=job_name(picture.name, picture.uid, picture.position.attempt), job=Job.AUDIT.value, image=wanted.image,
+        name=job_name(picture), nonce=names.digest([picture.uid, picture.now]), job=Job.AUDIT.value, image=wanted.image,
         config=json.dumps(_config(picture), sort_keys=True), claim=wanted.claim, cpu=wanted.cpu, memory=wanted.memory,
         deadline_seconds=wanted.deadline_seconds, labels=names.labels(picture.name), owner=owner)
 

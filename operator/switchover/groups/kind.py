@@ -12,7 +12,7 @@ from switchover.engine.intent import intent_of
 from switchover.engine.pace import Spent, waits_for_a_person
 from switchover.engine.plan import Decision, Intent, Plan
 from switchover.engine.policy import Policy
-from switchover.engine.status import cluster_of, entered_of, position_of
+from switchover.engine.status import cluster_of, entered_of, made_of, position_of
 from switchover.groups import deletion, slots
 from switchover.groups.digest import digest
 from switchover.groups.figures import figures
@@ -38,7 +38,7 @@ class ConsumerGroupMigrations:
         status = migration.status
         position = position_of(status, records_of(status), now)
         return Picture(migration.metadata.name, namespace, migration.metadata.uid, migration.spec, position, Facts(), now,
-                       entered_of(status.steps), policy=self._policy)
+                       entered_of(status.steps), policy=self._policy, made=made_of(status))
 
     def reached_by(self, migration: ConsumerGroupMigration) -> object:
         spec = migration.spec

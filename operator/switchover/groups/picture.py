@@ -93,6 +93,8 @@ class Picture:
     entered: Mapping[str, float] = field(default_factory=dict)
     """When each step of the plan was entered last, as far as it was."""
     policy: Policy = NOTHING_MORE
+    made: Mapping[str, str] = field(default_factory=dict)
+    """How each object that was made is known (`status.made`)."""
 
     @property
     def named(self) -> tuple[str, str]:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from switchover.job_message import NONCE
+
 
 class JobState(StrEnum):
     """How far a Job of Kubernetes is."""
@@ -15,8 +17,9 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """A Job. `message` is the termination message of its newest pod that ended; `words` say what it waits for or why it
-    failed, as Kubernetes has it. `created` is in seconds since the epoch."""
+    """A Job. `message` is the termination message of its newest pod that ended, of one that repeats the nonce before any
+    other; `words` say what it waits for or why it failed, as Kubernetes has it. `created` is in seconds since the epoch.
+    `given` are the variables SWITCHOVER_… of its pod's template, which nobody can change, as one can annotations."""
 
     name: str
     state: JobState
@@ -25,7 +28,13 @@ class JobRun:
     uid: str = ""
     created: float = 0.0
     annotations: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ended(self) -> bool:
         return self.state is not JobState.RUNNING
+
+    @property
+    def nonce(self) -> str:
+        """What its reports repeat."""
+        return self.given.get(NONCE, "")

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from switchover.job_message import NONCE
+
 CONFIG = "switchover.dev/pipeline"
 """Annotation with the configuration (YAML)."""
 EXECUTOR = "switchover.dev/executor"
@@ -46,7 +48,7 @@ class Run:
     """One run. `config` is the text of the jobs' configuration, whose store is at STORE, in volume claim `claim`.
 
     `secrets` are mounted below /etc/switchover-secrets, each under its name. `cpu` and `memory` are Kubernetes quantities.
-    `executors` counts with SPARK_ON_KUBERNETES alone.
+    `executors` counts with SPARK_ON_KUBERNETES alone. The outcome repeats `nonce`, where there is one.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Run:
     executors: int = 2
     labels: Mapping[str, str] = field(default_factory=dict)
     owner: Mapping[str, Any] | None = None
+    nonce: str = ""
 
 
 def secret_path(secret: str) -> str:
@@ -140,7 +143,8 @@ def _container(run: Run) -> dict[str, Any]:
     secrets = [{"name": f"secret-{index}", "mountPath": secret_path(secret), "readOnly": True}
                for index, secret in enumerate(run.secrets)]
     return {
-        "env": [{"name": "SWITCHOVER_TERMINATION_MESSAGE", "value": MESSAGE}],
+        "env": [{"name": "SWITCHOVER_TERMINATION_MESSAGE", "value": MESSAGE},
+                *([{"name": NONCE, "value": run.nonce}] if run.nonce else [])],
         "terminationMessagePath": MESSAGE, "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": {"readOnlyRootFilesystem": True, "allowPrivilegeEscalation": False,
                             "capabilities": {"drop": ["ALL"]}},

@@ -46,8 +46,8 @@ class Workloads(Protocol):
         """Server-side apply with the fixed field manager."""
         ...
 
-    async def create(self, manifest: Mapping[str, Any]) -> None:
-        """Create an object; Fenced when the name is taken."""
+    async def create(self, manifest: Mapping[str, Any]) -> str:
+        """Create an object: its uid. Fenced when the name is taken."""
         ...
 
     async def patch(self, api_version: str, kind: str, name: str, operations: Sequence[Mapping[str, Any]],
@@ -68,8 +68,8 @@ class Workloads(Protocol):
         """Delete, dependants first; nothing to do when it does not exist, or bears another uid or other labels."""
         ...
 
-    async def job(self, name: str) -> JobRun | None:
-        """A Job with what its newest pod left; None: it does not exist."""
+    async def job(self, name: str, uid: str) -> JobRun | None:
+        """The Job of that name and uid with what its newest pod left; None: it does not exist, whatever has its name."""
         ...
 
     async def original(self, name: str) -> Mapping[str, Any] | None:

@@ -10,7 +10,7 @@ DISKS, REACH = "switchover-disks", "switchover-reach"
 """The names of init containers."""
 _DISKS = re.compile(r"disks 1 (\d+) (\d+) (\d+) (\d+)")
 _REACH, _MISSED = re.compile(r"reach [12] (\d+)"), re.compile(r"([\w.:\[\]%-]{1,300})( silent)?", re.ASCII)
-_TRIAL = re.compile(r"trial 1 (\d+)")
+_TRIAL = re.compile(r"trial 2 (\d+) (\S+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ def unreached(message: str) -> Mapping[str, bool] | None:
     return found if told is not None and len(found) == len(lines) <= int(told[1]) else None
 
 
-def started_with(message: str) -> Mapping[str, str] | None:
-    """What Kafka would be started with, of the keys that were asked for; None for a message that is no report, or not
-    whole."""
+def started_with(message: str, nonce: str) -> Mapping[str, str] | None:
+    """What Kafka would be started with, of the keys that were asked for; None for a message that is no report of the Job
+    with this nonce, or not whole."""
     first, _, rest = message.partition("\n")
     told = _TRIAL.fullmatch(first)
     try:
         found: Mapping[str, str] = javaproperties.loads(rest)
     except ValueError:
         return None
-    return found if told is not None and len(found) == int(told[1]) else None
+    return found if told is not None and told[2] == nonce and len(found) == int(told[1]) else None

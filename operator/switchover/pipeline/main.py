@@ -4,11 +4,12 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 from switchover.command import command
-from switchover.job_message import Job, JobMessage, Result
+from switchover.job_message import NONCE, Job, JobMessage, Result
 from switchover.pipeline.config import Config, load
 from switchover.pipeline.failures import cause, from_below
 from switchover.pipeline.outcome import JobFailed, Outcome
@@ -45,7 +46,7 @@ def _refuse(job: str, why: str) -> int:
 
 def _leave(told: JobMessage) -> str:
     """The line that is printed, and is the termination message where there is one."""
-    line = told.line()
+    line = replace(told, nonce=os.environ.get(NONCE, "")).line()
     if (path := os.environ.get("SWITCHOVER_TERMINATION_MESSAGE")) is not None:
         Path(path).write_text(line, encoding="utf-8")
     return line

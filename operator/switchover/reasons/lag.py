@@ -39,8 +39,8 @@ AUDIT_RUNNING = Reason(
 AUDIT_UNKNOWN = Reason(
     SUBJECT, "AuditUnknown", Urgency.LOOK,
     meaning="The Job of the audit could not be read, or what it says is not understood: its image is of another release "
-            "than the operator.",
-    look="The message. The operator's Role must allow `get` and `create` of `jobs` in `batch`.",
+            "than the operator, or another pod has left a verdict in its name.",
+    look="The message. The operator's Role must allow `get`, `create` and `delete` of `jobs` in `batch`.",
     do="Install the chart's Role of this version; it is read again in the next pass. Or set `spec.audit.image` to an image "
        "of the operator's own release, and `kubectl delete job` the one that is named: it is made anew.")
 

@@ -73,25 +73,26 @@ REHEARSAL_FAILED = Reason(
     meaning="The rehearsal on the replica did not come to its end, so nothing is known of what Kafka's migration "
             "would make of the metadata.",
     look="The message has the replica's own words, or Kubernetes' (an image, a quota, out of memory, a deadline "
-         "of half an hour). `kubectl logs job/NAME-rehearsal -c rehearsal` tells how far it came; of the "
-         "processes, what they told stays in the pod.",
-    do="Mend what it names. Then `kubectl delete job NAME-rehearsal`: it is made anew. Where no such pod can run, "
+         "of half an hour). `kubectl logs JOB -c rehearsal` tells how far it came, with the subject as JOB (`job/NAME`); of "
+         "the processes, what they told stays in the pod. Where its ConfigMaps hold another tree, or a report is not its "
+         "own, somebody who may create ConfigMaps or pods has made one in its name: look at the namespace's audit log.",
+    do="Mend what it names. Then `kubectl delete JOB`: it is made anew. Where no such pod can run, "
        "set `spec.rehearsal.enabled` to `false`: the migration goes on without.")
 
 REHEARSAL_INCOMPLETE = Reason(
     SUBJECT, "RehearsalIncomplete", Urgency.STANDS,
     meaning="A part of the metadata was not rehearsed: a node may not be read, what was copied could not be "
             "compared, or a broker did not answer in time.",
-    look="The message says which part. `kubectl logs job/NAME-rehearsal -c rehearsal` has all findings.",
+    look="The message says which part. `kubectl logs JOB -c rehearsal` has all findings; its subject names the Job.",
     do="Let the user of `spec.zookeeper.credentialsRef` read the nodes that are named; Kafka's own user has all "
-       "of them. Then `kubectl delete job NAME-rehearsal`.")
+       "of them. Then `kubectl delete JOB`, which its subject names.")
 
 REHEARSAL_RUNNING = Reason(
     SUBJECT, "RehearsalRunning", Urgency.NONE,
     meaning="Claim, copy, rollback and end are rehearsed on a throwaway replica of the metadata "
             "([rehearsal](../rehearsal.md)). It takes half a minute for a small cluster, some minutes for one of "
             "10,000 topics or one with faults.",
-    look="`kubectl logs job/NAME-rehearsal -c rehearsal -f`: it says what it does.",
+    look="`kubectl logs JOB -c rehearsal -f`, with the subject as JOB: it says what it does.",
     do="Nothing. A pod that does not start is told with the kubelet's reason.")
 
 REHEARSAL_UNKNOWN = Reason(

@@ -10,7 +10,8 @@
 #   mode A|U|R|B|C|P|F|Stopped|Trial
 #                                A changes nothing; Stopped waits instead of starting Kafka; Trial reports instead what Kafka
 #                                would be started with, as the termination message, and ends
-#   marker WORD                  Kafka is given a key switchover.WORD: by it the process itself tells what started it
+#   marker WORD                  Kafka is given a key switchover.WORD: by it the process itself tells what started it; in a trial
+#                                the report repeats it
 #   format CLUSTER RELEASE DIR   a controller's log directory is formatted first, unless it is
 #   names HOST...                wait until these resolve, 30 s at most
 #   drop KEY | drop PREFIX.
@@ -282,7 +283,7 @@ reported() { # of the file that Kafka would get, what is asked for
     escape_value "${values[".$key"]}"
     told+=("$key=$escaped")
   done
-  printf 'trial 1 %d\n' "${#told[@]}"
+  printf 'trial 2 %d %s\n' "${#told[@]}" "$marker"
   printf '%s\n' ${told[@]+"${told[@]}"}
 }
 

@@ -24,13 +24,14 @@ from switchover.cluster.ending.own_configuration import KEYS, Broker, log_dirs, 
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import Create, Delete, Effect
+from switchover.job_message import NONCE
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.workloads import Workload
 from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
 
-TRIES = "switchover.dev/tries"
-"""Annotation of the Job: a digest of what it was made of, above all the template."""
-COMPARED_WITH = "switchover.dev/compared-with"
+TRIES = "SWITCHOVER_TRIES"
+"""Variable of the first init container: a digest of what the Job was made of, above all the template."""
+COMPARED_WITH = "SWITCHOVER_COMPARED_WITH"
 """Another: the broker with which it is compared, as it ran when the Job was made."""
 EDITS = "\n".join(("mode Trial", *(f"tell {key}" for key in KEYS), ""))
 LAID_OUT = "switchover-trial"
@@ -56,7 +57,7 @@ def keep(picture: Picture, state: KubernetesState) -> tuple[Effect, ...]:
         if not isinstance(job, Known):
             continue
         wanted = digest(workload, picture.broker_sets[name]) if _is_wanted(picture, state, workload) else None
-        if job.value is not None and job.value.annotations.get(TRIES) != wanted:
+        if job.value is not None and job.value.given.get(TRIES) != wanted:
             effects.append(Delete("batch/v1", "Job", job.value.name, job.value.uid))
         elif job.value is None and wanted is not None and isinstance(broker := goes_first(picture, name), Known):
             effects.append(Create(_manifest(picture, workload, wanted, broker.value)))
@@ -98,7 +99,7 @@ def digest(workload: Workload, brokers: BrokerSet) -> str | None:
 def compared_with(job: JobRun) -> Broker | None:
     """The broker with which a Job is compared; None for a Job that does not tell."""
     try:
-        told = documents.parsed(job.annotations.get(COMPARED_WITH, ""))
+        told = documents.parsed(job.given.get(COMPARED_WITH, ""))
         settings = {str(key): str(value) for key, value in told["settings"].items()}
         return Broker(str(told["pod"]), int(told["id"]), tuple(map(str, told["addresses"])), settings)
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -113,23 +114,24 @@ def _manifest(picture: Picture, workload: Workload, tries: str, broker: Broker) 
     placed = labels_that_place(workload.template, (workload.selector, *workload.selectors.values()))
     told = {"pod": broker.pod, "id": broker.node_id, "addresses": list(broker.addresses), "settings": broker.settings}
     pod = picture.pod_of(broker.pod)
+    given = {NONCE: names.digest([picture.uid, picture.now, workload.name]), TRIES: tries,
+             COMPARED_WITH: json.dumps(told, sort_keys=True)}
     cluster_id = next((view.value.cluster_id for view in picture.facts.views.values() if isinstance(view, Known)), "")
     return {
         "apiVersion": "batch/v1", "kind": "Job",
         "metadata": {
             "name": names.trial(workload.name, picture.uid), "labels": labels,
-            "annotations": {TRIES: tries, COMPARED_WITH: json.dumps(told, sort_keys=True)},
             "ownerReferences": [{
                 "apiVersion": API_VERSION, "kind": "KafkaMigration", "name": picture.name, "uid": picture.uid}]},
         "spec": {
             "backoffLimit": 0, "activeDeadlineSeconds": DEADLINE_SECONDS,
             "template": _pod(workload, picture.broker_sets[workload.name], broker, pod.node if pod is not None else "",
-                             cluster_id, {**placed, **labels})},
+                             cluster_id, {**placed, **labels}, given)},
     }
 
 
 def _pod(workload: Workload, brokers: BrokerSet, broker: Broker, node: str, cluster_id: str,
-         labels: Mapping[str, str]) -> dict[str, Any]:
+         labels: Mapping[str, str], given: Mapping[str, str]) -> dict[str, Any]:
     """The pod's template. What it has of its own node it gets on the broker's, where there is room."""
     source = deepcopy(dict(template.without_ours(workload.template, brokers)))
     pod, metadata, kafka = source["spec"], source.get("metadata") or {}, container_of(source, brokers)
@@ -158,7 +160,7 @@ def _pod(workload: Workload, brokers: BrokerSet, broker: Broker, node: str, clus
             *there, *(node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ())]}},
         "volumes": [*volumes, *mount.DIRECTORIES],
         "initContainers": [{**each, "terminationMessagePolicy": "FallbackToLogsOnError"} for each in (
-            _laid_out(container, data, broker, cluster_id), _kept(container, script), *others)],
+            _laid_out(container, data, broker, cluster_id, given), _kept(container, script), *others)],
         "containers": [{**container, "volumeMounts": _mounts(script, container),
                         "terminationMessagePolicy": "FallbackToLogsOnError"}],
     }}
@@ -191,15 +193,18 @@ def _volumes(pod: Mapping[str, Any], claims: Sequence[str]) -> list[Mapping[str,
     return [*kept, *({"name": claim, "emptyDir": {}} for claim in claims)]
 
 
-def _laid_out(container: Mapping[str, Any], data: Sequence[str], broker: Broker, cluster_id: str) -> dict[str, Any]:
+def _laid_out(container: Mapping[str, Any], data: Sequence[str], broker: Broker, cluster_id: str,
+              given: Mapping[str, str]) -> dict[str, Any]:
     """The init container that lays out the door, and on the volumes the directories of a broker that has migrated."""
     below = {each: template.mount_below(container, each) for each in data}
     mounted = {found["mountPath"]: found for found in below.values() if found is not None}
     meta = f"version=0\nbroker.id={broker.node_id}\ncluster.id={cluster_id}\n"
-    return mount.beside(
+    edits = f"{EDITS}marker {given[NONCE]}\n"
+    found = mount.beside(
         container, LAID_OUT,
-        ["bash", "-c", TRIAL, LAID_OUT, DOOR, EDITS, meta, *(each for each, found in below.items() if found is not None)],
+        ["bash", "-c", TRIAL, LAID_OUT, DOOR, edits, meta, *(each for each, found in below.items() if found is not None)],
         [*mounted.values(), {"name": mount.RUN_VOLUME, "mountPath": mount.RUN}])
+    return found | {"env": [*({"name": key, "value": value} for key, value in given.items()), *(found.get("env") or ())]}
 
 
 def _kept(container: Mapping[str, Any], script: str) -> dict[str, Any]:

@@ -50,8 +50,8 @@ def _shut(picture: Picture, workload: Workload, original: Mapping[str, Any] | No
     if not isinstance(seen, Known):
         return unknown(NOT_OBSERVED, f"the trial of the new template of {subject} was not seen: {seen.why}", subject=subject)
     job = seen.value
-    told = started_with(job.message) if job is not None else None
-    if job is None or job.annotations.get(trial_job.TRIES) != trial_job.digest(workload, brokers):
+    told = started_with(job.message, job.nonce) if job is not None else None
+    if job is None or job.given.get(trial_job.TRIES) != trial_job.digest(workload, brokers):
         broker = trial_job.goes_first(picture, name)
         if not isinstance(broker, Known):
             return unknown(NOT_OBSERVED, f"it is not known with what the new template of {subject} must be compared:"

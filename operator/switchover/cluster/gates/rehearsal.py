@@ -66,7 +66,7 @@ def _found(picture: Picture) -> Report | Verdict:
     if isinstance(found, str):
         return fail(REHEARSAL_FAILED, f"the rehearsal did not come to its end: {found}", subject=_job(picture),
                     unblocks=f"mend what it names; it is made again when the spec or the brokers' template has changed, else"
-                             f" {kubectl(picture.namespace, 'delete job {}', replica_job.job_name(picture.name))};"
+                             f" {kubectl(picture.namespace, 'delete job {}', replica_job.job_name(picture))};"
                              " or set spec.rehearsal.enabled to false")
     return found.at(picture.spec.zookeeper.connect)
 
@@ -77,12 +77,12 @@ def _findings(picture: Picture, found: Report) -> Iterator[Verdict]:
         yield Verdict(outcome, each.reason, each.message, each.subject, unblocks=each.cure, severity=each.severity)
     if found.more:
         yield fail(REHEARSAL_INCOMPLETE, f"{found.more} more findings had no room in the report", subject=_job(picture),
-                   unblocks=command("kubectl logs job/{} -c {}", replica_job.job_name(picture.name), replica_job.CONDUCTOR)
+                   unblocks=command("kubectl logs job/{} -c {}", replica_job.job_name(picture), replica_job.CONDUCTOR)
                    + " has them all")
 
 
 def _job(picture: Picture) -> str:
-    return f"Job {replica_job.job_name(picture.name)}"
+    return f"Job {replica_job.job_name(picture)}"
 
 
 REHEARSED: Gate[Picture] = Gate("Rehearsed", check_rehearsed, needs=(Need.REHEARSAL,))

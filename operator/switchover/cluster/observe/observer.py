@@ -298,7 +298,8 @@ class Observer:
     async def _trials(self, picture: Picture, wanted: bool) -> dict[str, Observed[JobRun | None]]:
         sets = tuple(picture.broker_sets) if wanted else ()
         found = await asyncio.gather(*(
-            self._known(self._workloads.job(names.trial(name, picture.uid)), READ_SECONDS) for name in sets))
+            self._known(self._workloads.job(job, picture.made.get(f"Job {job}", "")), READ_SECONDS)
+            for job in (names.trial(name, picture.uid) for name in sets)))
         return dict(zip(sets, found, strict=True))
 
     async def _listener_credentials(self, spec: KafkaMigrationSpec) -> Mapping[str, str] | str:

@@ -10,7 +10,6 @@ from switchover.cluster.door.layout import ContainerMissing
 from switchover.cluster.facts import Examination, KubernetesState
 from switchover.cluster.observe.each_node import ask_each
 from switchover.cluster.picture import Picture
-from switchover.cluster.rehearsal import replica_job
 from switchover.kafka.node import TopicIds
 from switchover.kafka.ports import KafkaNodes
 from switchover.kubernetes.ports import Survey
@@ -131,5 +130,4 @@ def _reserved(picture: Picture) -> tuple[tuple[str, str, str], ...]:
         ("v1", "Service", controllers),
         ("policy/v1", "PodDisruptionBudget", controllers),
         *(("v1", "Secret", name) for name in _own_secrets(picture)),
-        *([("batch/v1", "Job", replica_job.job_name(picture.name))] if picture.spec.rehearsal.enabled else []),
     )

@@ -39,8 +39,9 @@ class Rehearsals:
         if Need.REHEARSAL not in named or not picture.spec.rehearsal.enabled:
             self.forget()
             return NOT_ASKED, NOT_ASKED
+        name = job_name(picture)
         return await asyncio.gather(
-            known(self._workloads.job(job_name(picture.name)), READ_SECONDS, self._clock),
+            known(self._workloads.job(name, picture.made.get(f"Job {name}", "")), READ_SECONDS, self._clock),
             self._tree.newest(lambda: _export(zookeeper, secret)))
 
 

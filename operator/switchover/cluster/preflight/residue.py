@@ -8,7 +8,6 @@ from switchover.cluster.door.layout import ContainerMissing, container_of, prese
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import kubernetes, workloads, zookeeper
-from switchover.cluster.rehearsal.replica_job import job_name
 from switchover.engine.gate import Unseen, Verdict, check, fail, unknown, wait, warn
 from switchover.kubernetes.gitops import HELM
 from switchover.outside.observed import Known
@@ -41,7 +40,7 @@ def find_objects(picture: Picture) -> Iterator[Verdict]:
     reserved = picture.facts.examination.objects
     if not isinstance(reserved, Known):
         raise Unseen(unknown(NOT_OBSERVED, reserved.why, subject="objects with the controllers' names"))
-    own = {*(f"Secret {names.node_files(brokers)}" for brokers in picture.broker_sets), f"Job {job_name(picture.name)}"}
+    own = {f"Secret {names.node_files(brokers)}" for brokers in picture.broker_sets}
     for found, manager in sorted(reserved.value.items()):
         if found not in own:
             yield fail(RESIDUE, f"{found} exists already", subject=found,

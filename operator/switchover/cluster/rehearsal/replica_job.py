@@ -16,12 +16,14 @@ from switchover.cluster import names
 from switchover.cluster.compute import as_counted
 from switchover.cluster.door.brokers import upgraded
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
+from switchover.cluster.facts import Export
 from switchover.cluster.modes import METADATA_LEVELS, RAISED, release_of
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import report as reports
-from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report
+from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, TREE_DIGEST, Report
 from switchover.cluster.rehearsal.scripts import RUN
 from switchover.engine.effects import Create, Delete, Effect, Patch
+from switchover.job_message import NONCE
 from switchover.kubernetes import json_patch
 from switchover.kubernetes.jobs import JobRun
 from switchover.metadata.kafka_config import foreign, names_classes
@@ -32,11 +34,9 @@ CONDUCTOR = "rehearsal"
 PROCESSES = ("zookeeper", "controller", "broker")
 """What runs in containers of the brokers' image; each runs what the conductor tells it to."""
 TOLD = "switchover.dev/tree-told"
-"""Annotation of the Job: the ConfigMaps with the tree are there."""
-RELEASE = "switchover.dev/release"
-"""Another: the release that the replica is formatted for."""
-MADE_OF = "switchover.dev/made-of"
-"""Another: a digest of all that the Job is made of but the tree."""
+"""Annotation of the Job, empty until the ConfigMaps with the tree are there."""
+MADE_OF = "SWITCHOVER_MADE_OF"
+"""Variable of the conductor: a digest of all that the Job is made of but the tree."""
 REPORTERS = ("kafka.metrics.reporters", "metric.reporters")
 """They would report of a cluster that is none."""
 _CLASSES = re.compile(r"[\w.$, ]+")
@@ -96,7 +96,7 @@ def _kept(picture: Picture, holds: Callable[[Report, str], bool]) -> tuple[Effec
     if not picture.spec.rehearsal.enabled or not isinstance(job, Known) or not isinstance(tree, Known):
         return ()
     if job.value is None:
-        manifest = _manifest(picture, len(tree.value.parts))
+        manifest = _manifest(picture, tree.value)
         return () if manifest is None else (Create(manifest),)
     gone = (Delete("batch/v1", "Job", job.value.name, job.value.uid),)
     found = told(job.value) if job.value.message or job.value.ended else None
@@ -104,9 +104,11 @@ def _kept(picture: Picture, holds: Callable[[Report, str], bool]) -> tuple[Effec
         return gone
     if not (isinstance(found, Report) and found.passed) and is_outdated(picture, job.value):
         return gone
-    if found is not None or TOLD in job.value.annotations:
+    if found is not None or job.value.annotations.get(TOLD):
         return ()
-    return (*(Create(part) for part in config_maps(job.value.name, job.value.uid, tree.value.parts)),
+    if job.value.given.get(TREE_DIGEST) != tree.value.digest:
+        return gone                                    # the tree that it was made for is read no more
+    return (*(Create(part) for part in config_maps(job.value, tree.value.parts)),
             Patch("batch/v1", "Job", job.value.name, (
                 json_patch.same(job.value.uid),
                 {"op": "add", "path": json_patch.annotation(TOLD), "value": tree.value.digest},
@@ -115,14 +117,13 @@ def _kept(picture: Picture, holds: Callable[[Report, str], bool]) -> tuple[Effec
 
 def is_outdated(picture: Picture, job: JobRun) -> bool:
     """Whether a Job would be made otherwise now: by another image or script, with other resources."""
-    return made_of(picture) not in (None, job.annotations.get(MADE_OF))
+    return made_of(picture) not in (None, job.given.get(MADE_OF))
 
 
 def made_of(picture: Picture) -> str | None:
     """What the Job of now would have as MADE_OF; None while that cannot be told."""
-    wanted = _manifest(picture, 0)
-    found: str | None = wanted["metadata"]["annotations"][MADE_OF] if wanted is not None else None
-    return found
+    wanted = _manifest(picture, Export("", ()))
+    return None if wanted is None else _digest(wanted)
 
 
 def clear_away(picture: Picture) -> tuple[Effect, ...]:
@@ -133,11 +134,14 @@ def clear_away(picture: Picture) -> tuple[Effect, ...]:
 
 
 def told(job: JobRun) -> Report | str:
-    """The report that a rehearsal left, or why there is none."""
+    """The report that a rehearsal left, or why there is none: what another pod says, or says of another tree, is none."""
     try:
-        return reports.read(job.message)
+        found = reports.read(job.message)
     except ValueError:
         return job.message.strip()[-400:] or job.words or "it left no report"
+    if found.nonce != job.nonce:
+        return "a pod that is not its own left a report in its name"
+    return found if found.digest == job.given.get(TREE_DIGEST) else "its report is of another tree than it was given"
 
 
 def measured(picture: Picture) -> RehearsalStatus | None:
@@ -153,12 +157,11 @@ def measured(picture: Picture) -> RehearsalStatus | None:
 # --- its objects ------------------------------------------------------------------------------------------------------
 
 
-def job_name(migration: str) -> str:
-    """At most 63 characters, which a label of its pods may have."""
-    return f"{migration[:52].rstrip('.-')}-rehearsal"
+def job_name(picture: Picture) -> str:
+    return names.job(picture.name, "rehearsal", (picture.uid,))
 
 
-def _manifest(picture: Picture, parts: int) -> Mapping[str, Any] | None:
+def _manifest(picture: Picture, tree: Export) -> Mapping[str, Any] | None:
     own, state, of, classes = picture.spec.brokers[0], picture.facts.kubernetes, release(picture), classes_to_try(picture)
     workload = state.value.brokers.get(own.name) if isinstance(state, Known) else None
     if workload is None or not picture.operator_image or not isinstance(of, Known) or not isinstance(classes, Known):
@@ -168,17 +171,20 @@ def _manifest(picture: Picture, parts: int) -> Mapping[str, Any] | None:
     except ContainerMissing:
         return None                                    # told by the gates of the template
     owner = {"apiVersion": API_VERSION, "kind": "KafkaMigration", "name": picture.name, "uid": picture.uid}
-    found = job(job_name(picture.name), picture.spec.rehearsal, workload.template["spec"], container,
-                layout_of(container, own).script, of.value, picture.operator_image, parts, classes.value)
-    labels, metadata = names.labels(picture.name), found["metadata"]
-    return {**found, "metadata": {**metadata, "labels": labels, "ownerReferences": [owner],
-                                  "annotations": {**metadata["annotations"], MADE_OF: _digest(found)}}}
+    found = job(job_name(picture), picture.spec.rehearsal, workload.template["spec"], container,
+                layout_of(container, own).script, of.value, picture.operator_image, tree,
+                names.digest([picture.uid, picture.now]), classes.value)
+    found["metadata"] |= {"labels": names.labels(picture.name), "ownerReferences": [owner]}
+    found["spec"]["template"]["spec"]["containers"][0]["env"].append({"name": MADE_OF, "value": _digest(found)})
+    return found
 
 
 def _digest(job: Mapping[str, Any]) -> str:
-    """Of a Job but for the parts of the tree, of which the report tells a digest."""
+    """Of a Job but for the tree and what else it is given: of these its report tells."""
     pod = job["spec"]["template"]["spec"]
-    return names.digest([job["metadata"]["annotations"], {**pod, "volumes": [each["name"] for each in pod["volumes"]]}])
+    made_of = {**pod, "volumes": [each["name"] for each in pod["volumes"]], "containers": [
+        {key: value for key, value in each.items() if key != "env"} for each in pod["containers"]]}
+    return names.digest(made_of)
 
 
 def release(picture: Picture) -> Observed[str]:
@@ -191,13 +197,13 @@ def release(picture: Picture) -> Observed[str]:
 
 
 def job(name: str, wanted: RehearsalSpec, pod: Mapping[str, Any], kafka: Mapping[str, Any], script: str, release: str,
-        image: str, parts: int, classes: Mapping[str, str]) -> dict[str, Any]:
+        image: str, tree: Export, nonce: str, classes: Mapping[str, str]) -> dict[str, Any]:
     """The Job. `pod` and `kafka` are the brokers' pod and its container that runs Kafka, `image` is the operator's,
-    `classes` are the brokers' own."""
+    `classes` are the brokers' own. Its report repeats `nonce`, which no other Job has."""
     own = {"app.kubernetes.io/managed-by": names.MANAGER}
     return {
         "apiVersion": "batch/v1", "kind": "Job",
-        "metadata": {"name": name, "labels": own, "annotations": {RELEASE: release}},
+        "metadata": {"name": name, "labels": own, "annotations": {TOLD: ""}},
         "spec": {
             "backoffLimit": 0, "activeDeadlineSeconds": DEADLINE_SECONDS, "ttlSecondsAfterFinished": KEPT_SECONDS,
             "template": {"metadata": {"labels": own}, "spec": {
@@ -205,31 +211,32 @@ def job(name: str, wanted: RehearsalSpec, pod: Mapping[str, Any], kafka: Mapping
                 "terminationGracePeriodSeconds": 5,
                 **{key: pod[key] for key in ("securityContext", "imagePullSecrets", "nodeSelector", "tolerations")
                    if key in pod},
-                "containers": [_conductor(wanted, release, image, kafka, classes),
+                "containers": [_conductor(wanted, release, image, kafka, classes) | {"env": [
+                    {"name": NONCE, "value": nonce}, {"name": TREE_DIGEST, "value": tree.digest}]},
                                *(_process(wanted, process, kafka, script) for process in PROCESSES)],
                 "volumes": [
                     {"name": "replica", "emptyDir": {"medium": "Memory"}},
                     {"name": "tmp", "emptyDir": {}},
                     {"name": "tree", "projected": {"sources": [
-                        {"configMap": {"name": _part_name(name, index), "items": [{"key": "part", "path": f"{index:04}"}]}}
-                        for index in range(parts)]}},
+                        {"configMap": {"name": part, "items": [{"key": "part", "path": f"{index:04}"}]}}
+                        for index, part in enumerate(_part_names(name, nonce, tree.parts))]}},
                 ],
             }},
         },
     }
 
 
-def config_maps(name: str, uid: str, parts: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+def config_maps(job: JobRun, parts: Sequence[str]) -> Sequence[Mapping[str, Any]]:
     """The tree; they belong to the Job, and go with it."""
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid}
-    return [{"apiVersion": "v1", "kind": "ConfigMap",
-             "metadata": {"name": _part_name(name, index), "labels": {"app.kubernetes.io/managed-by": names.MANAGER},
-                          "ownerReferences": [owner]},
-             "data": {"part": part}} for index, part in enumerate(parts)]
+    own = {"labels": {"app.kubernetes.io/managed-by": names.MANAGER},
+           "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": job.name, "uid": job.uid}]}
+    return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **own}, "data": {"part": part}}
+            for name, part in zip(_part_names(job.name, job.nonce, parts), parts, strict=True)]
 
 
-def _part_name(name: str, index: int) -> str:
-    return f"{name}-{index}"
+def _part_names(job: str, nonce: str, parts: Sequence[str]) -> Sequence[str]:
+    """Those of a Job of before may still be there, and nobody can make one before its Job is there."""
+    return [f"{job}-{nonce}-{index}" for index in range(len(parts))]
 
 
 _MOUNTS = ({"name": "replica", "mountPath": REPLICA}, {"name": "tmp", "mountPath": "/tmp"})

@@ -13,6 +13,8 @@ from switchover.job_message import LARGEST
 from switchover.visible import in_markdown
 
 VERSION = 1
+TREE_DIGEST = "SWITCHOVER_TREE"
+"""Variable of the conductor: the digest of the tree that it is to rehearse."""
 TO_DUAL_WRITE = "claim to dual write"
 """The part of a rehearsal, among its seconds, of which the migration's copy is made."""
 
@@ -60,7 +62,8 @@ def get(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result. `digest` is that of the tree, `seconds` what each part took, `more` how many findings were left out."""
+    """The result. `digest` is that of the tree, `seconds` what each part took, `more` how many findings were left out,
+    `nonce` that of its Job."""
 
     digest: str
     findings: tuple[Finding, ...] = ()
@@ -68,6 +71,7 @@ class Report:
     topics: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     more: int = 0
+    nonce: str = ""
 
     @property
     def passed(self) -> bool:
@@ -89,8 +93,7 @@ def as_message(report: Report) -> str:
     """The report in as many bytes as a termination message has: the last findings go first."""
     kept = list(report.findings)
     while True:
-        text = as_json(Report(report.digest, tuple(kept), report.znodes, report.topics, report.seconds,
-                              report.more + len(report.findings) - len(kept)))
+        text = as_json(replace(report, findings=tuple(kept), more=report.more + len(report.findings) - len(kept)))
         if len(text.encode()) <= LARGEST or not kept:
             return text
         kept.pop()

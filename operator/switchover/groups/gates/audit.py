@@ -33,6 +33,10 @@ def check_audit(picture: Picture) -> Verdict:
         reason = left.reason or job.words or "it left no verdict"
         return fail(AUDIT_FAILED, f"the audit could not judge: {reason}", subject=subject,
                     unblocks=f"mend what it names; then {AGAIN}")
+    if left.nonce != job.nonce:
+        return unknown(AUDIT_UNKNOWN, "the verdict does not repeat the Job's nonce: another pod has left it, or an image"
+                       " of an earlier release", subject=subject,
+                       unblocks=f"set audit.image to an image of the operator's own release; then {AGAIN}")
     evidence = "; ".join(left.evidence) or "see its report in the store"
     match verdict:
         case AuditVerdict.CLEAN:

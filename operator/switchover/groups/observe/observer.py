@@ -199,8 +199,8 @@ class GroupObserver:
             tried = await self._known(self._try(picture, TRIALS_SECONDS if fresh else LOOKING_SECONDS))
             facts = replace(facts, trials=tried)
         if Need.AUDIT in named:
-            job = audit.job_name(picture.name, picture.uid, picture.position.attempt)
-            facts = replace(facts, audit=await self._known(self._workloads.job(job)))
+            job = audit.job_name(picture)
+            facts = replace(facts, audit=await self._known(self._workloads.job(job, picture.made.get(f"Job {job}", ""))))
         return facts
 
     async def _others_called(self, fleet: Observed[Fleet], seconds: float) -> Observed[Mapping[str, str]]:

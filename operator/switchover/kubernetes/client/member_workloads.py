@@ -92,9 +92,9 @@ async def _lists(server: ApiServer, versions: Mapping[str, str],
 def _workload(kind: str, found: Object, by_kind: Mapping[str, list[dict[str, Any]]]) -> MemberWorkload:
     metadata, spec, status = found["metadata"], found["spec"], found.get("status") or {}
     annotations = metadata.get("annotations") or {}
-    sets = [each for each in by_kind.get("ReplicaSet", ()) if _is_owned(each, {metadata["uid"]})]
+    sets = [each for each in by_kind.get("ReplicaSet", ()) if ownership.controls({metadata["uid"]}, each)]
     owners = {metadata["uid"]} | {each["metadata"]["uid"] for each in sets}
-    own = [pod for pod in by_kind["Pod"] if _is_owned(pod, owners)]
+    own = [pod for pod in by_kind["Pod"] if ownership.controls(owners, pod)]
     pods = [read_member_pod(pod) for pod in own]
     newest, running = _newest(spec["template"], sets), {pod.revision for pod in pods}
     labels = [beside.labels(each) for each in (spec["template"], *own)]
@@ -131,10 +131,6 @@ def _workload(kind: str, found: Object, by_kind: Mapping[str, list[dict[str, Any
         budgets={each["metadata"]["name"]: (each.get("status") or {}).get("disruptionsAllowed", 0) for each in budgets},
         claims=_claims(spec["template"], by_kind["PersistentVolumeClaim"]),
     )
-
-
-def _is_owned(found: Object, uids: set[str]) -> bool:
-    return any(owner["uid"] in uids and owner.get("controller") for owner in found["metadata"].get("ownerReferences") or ())
 
 
 def _newest(template: Object, sets: Iterable[Object]) -> Object | None:

@@ -1,6 +1,6 @@
 """Whom an object of the Kubernetes API belongs to: marks of GitOps tools, managedFields, the controller that owns it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -88,6 +88,12 @@ def _item(key: str, by: str) -> Any:
     except ValueError:
         return None
     return found.get(by) if isinstance(found, dict) else None
+
+
+def controls(uids: Container[str], found: Mapping[str, Any]) -> bool:
+    """Whether an object with one of these uids controls it. Other owners tell nothing: anybody may name them."""
+    return any(reference["uid"] in uids and reference.get("controller") is True
+               for reference in found["metadata"].get("ownerReferences") or ())
 
 
 def owner(found: Mapping[str, Any]) -> str:

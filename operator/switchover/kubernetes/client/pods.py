@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from switchover.command import command
+from switchover.job_message import NONCE
 from switchover.kubernetes import reports
+from switchover.kubernetes.client.ownership import controls
 from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.kubernetes.members import COST, MemberPod
 from switchover.kubernetes.names import TOKEN
@@ -201,21 +203,22 @@ def _last_words(message: str) -> str:
 
 JOB_POD = "batch.kubernetes.io/job-name"
 """Label that Kubernetes puts on the pods of a Job (1.27)."""
+GIVEN = "SWITCHOVER_"
 BACKOFF = "BackoffLimitExceeded"
 """Why a Job has failed of which a pod has."""
 
 
 def read_job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], why_none: str = "") -> JobRun:
-    """A Job of the API as a fact, with its pods, or with why it has none, where that is told; those of an earlier one of its
-    name may be among them, and still end."""
-    metadata = job["metadata"]
+    """A Job of the API as a fact, with its pods, or with why it has none, where that is told. Others of `pods` may have its
+    label: those of an earlier one of its name that still end, or anybody's."""
+    metadata, variables = job["metadata"], given(job)
     ended = {item["type"]: item for item in (job.get("status") or {}).get("conditions") or () if item["status"] == "True"}
     state = (JobState.SUCCEEDED if "Complete" in ended else JobState.FAILED if "Failed" in ended else JobState.RUNNING)
-    own = (pod for pod in pods if any(
-        owner["uid"] == metadata.get("uid") for owner in pod["metadata"].get("ownerReferences") or ()))
+    own = (pod for pod in pods if controls({metadata["uid"]}, pod))
     newest = sorted(own, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
     messages = [message for pod in newest for container in (pod.get("status") or {}).get("containerStatuses") or ()
                 if (message := ((container.get("state") or {}).get("terminated") or {}).get("message", ""))]
+    reported = [message for message in messages if variables.get(NONCE) and variables[NONCE] in message]
     trouble = _trouble(newest[-1].get("status") or {}) if newest else ""
     words = ""
     if state is JobState.FAILED:
@@ -226,8 +229,19 @@ def read_job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], why_none
         words = f"it has no pod{told}; {command('kubectl describe job {}', metadata['name'])} says more"
     elif state is JobState.RUNNING:
         words = f"pod {newest[-1]['metadata']['name']}: {trouble or _at(newest[-1])}"
-    return JobRun(metadata["name"], state, messages[-1] if messages else "", words, metadata.get("uid", ""),
-                  datetime.fromisoformat(metadata["creationTimestamp"]).timestamp(), metadata.get("annotations") or {})
+    created = datetime.fromisoformat(metadata["creationTimestamp"]).timestamp()
+    return JobRun(metadata["name"], state, (reported or messages or [""])[-1], words, metadata["uid"], created,
+                  metadata.get("annotations") or {}, variables)
+
+
+def given(job: Mapping[str, Any]) -> Mapping[str, str]:
+    """The variables by which a Job says what it is made for. The first of a name counts: ours stand before a user's."""
+    pod, found = job["spec"]["template"]["spec"], dict[str, str]()
+    for container in (*(pod.get("initContainers") or ()), *pod["containers"]):
+        for variable in container.get("env") or ():
+            if variable["name"].startswith(GIVEN) and "value" in variable:
+                found.setdefault(variable["name"], variable["value"])
+    return found
 
 
 def _at(pod: Mapping[str, Any]) -> str:

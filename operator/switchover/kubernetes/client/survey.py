@@ -45,7 +45,7 @@ GROUP_RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("apps.kruise.io", "clonesets"): ("get",),
     ("core.strimzi.io", "strimzipodsets"): ("get",),
     ("apps", "controllerrevisions"): ("get", "create", "patch"),
-    ("batch", "jobs"): ("get", "create"),
+    ("batch", "jobs"): ("get", "create", "delete"),
     ("", "pods"): ("list", "patch", "delete"),
     ("", "pods/eviction"): ("create",),
     ("", "persistentvolumeclaims"): ("list",),

@@ -9,7 +9,7 @@ import binascii
 from collections.abc import Awaitable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from switchover.kubernetes import names
 from switchover.kubernetes.client import beside, ownership
@@ -25,6 +25,8 @@ from switchover.kubernetes.selectors import required, selects
 from switchover.kubernetes.workloads import Pod, Workload
 from switchover.outside.clock import Clock
 from switchover.outside.errors import Fenced, NameTaken, Refused, Unreachable
+
+T = TypeVar("T")
 
 NOT_WATCHED = {"reloader.stakater.com/ignore": "true"}
 """Stakater's Reloader would else write a hash of every new file into the template, and pods would be due for a restart."""
@@ -74,7 +76,7 @@ class KubernetesWorkloads:
         if found is None:
             return None
         uid = found["metadata"]["uid"]
-        own = [pod for pod in pods if any(owner["uid"] == uid for owner in _metadata(pod, "ownerReferences", ()))]
+        own = [pod for pod in pods if ownership.controls({uid}, pod)]
         cordoned = await self._cordoned({node for pod in own if (node := pod["spec"].get("nodeName"))})
         claims = {claim["metadata"]["name"]: claim["metadata"]["uid"] for claim in volumes}
         labels = (found["spec"]["template"].get("metadata") or {}).get("labels") or {}
@@ -169,10 +171,10 @@ class KubernetesWorkloads:
         self._read_versions[secret] = found["metadata"]["resourceVersion"]
         return _decoded(found.get("data"))
 
-    async def job(self, name: str) -> JobRun | None:
-        """A Job with what its newest pod left; None: it does not exist."""
-        found = await self._server.find(self._server.path("batch/v1", "Job", name))
-        if found is None:
+    async def job(self, name: str, uid: str) -> JobRun | None:
+        """The Job of that name and uid with what its newest pod left; None: it does not exist, whatever has its name."""
+        found = await self._server.find(self._server.path("batch/v1", "Job", name)) if uid else None
+        if found is None or found["metadata"]["uid"] != uid:
             return None
         pods = await self._server.items(self._server.path("v1", "Pod"), {JOB_POD: name})
         return read_job(found, pods, "" if pods else await self._told.why_not(found["metadata"]["uid"]))
@@ -241,10 +243,11 @@ class KubernetesWorkloads:
         except Conflict as error:
             raise Fenced(f"{kind} {name}: {error}") from None
 
-    async def create(self, manifest: Mapping[str, Any]) -> None:
-        """Create it in our namespace; Fenced when the name is taken."""
-        path = self._server.path(manifest["apiVersion"], manifest["kind"])
-        await self._written(manifest, self._server.request("POST", path, dict(manifest), field_manager=FIELD_MANAGER))
+    async def create(self, manifest: Mapping[str, Any]) -> str:
+        """Create it in our namespace: its uid. Fenced when the name is taken."""
+        path, made = self._server.path(manifest["apiVersion"], manifest["kind"]), dict(manifest)
+        found = await self._written(manifest, self._server.request("POST", path, made, field_manager=FIELD_MANAGER))
+        return str(found["metadata"]["uid"])
 
     async def provide(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Create them in their order. One with our labels is there already; NameTaken at the first with others."""
@@ -264,9 +267,9 @@ class KubernetesWorkloads:
         path = self._server.path(manifest["apiVersion"], manifest["kind"], manifest["metadata"]["name"])
         await self._written(manifest, self._server.apply(path, manifest))
 
-    async def _written(self, manifest: Mapping[str, Any], writing: Awaitable[object]) -> None:
+    async def _written(self, manifest: Mapping[str, Any], writing: Awaitable[T]) -> T:
         try:
-            await writing
+            return await writing
         except NotFound:
             raise Refused(f"namespace {self._server.namespace} does not exist") from None
         except Conflict as error:
