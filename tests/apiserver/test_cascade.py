@@ -67,9 +67,11 @@ async def touch_everything(server: ApiServer, uid: str) -> None:
     claim = {"name": "kafka", "annotations": {names.CLAIM: uid}}
     await workloads.apply({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": claim})
     found = door_brokers.find(before.template, brokers, {"log.dirs": "/var/lib/kafka"})
-    await workloads.apply(template.original_manifest(before, found, 1, labels))
+    kept = template.original_manifest(before, found, 1, labels)
+    await workloads.apply(kept)
     original = await workloads.original(names.original("kafka", 1))
     assert original is not None
+    assert names.digest(original) == names.digest(kept["data"]), "by which it is known to be ours"
     for name in ("kafka", "kafka-controller"):
         files = {names.pod(name, ordinal): edits.written(("mode A",)) for ordinal in range(3)}
         await workloads.write_node_files(names.node_files(name), {mount.SCRIPT_KEY: DOOR, **files}, labels)

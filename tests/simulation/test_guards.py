@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from fakes.api_server import NAMESPACE, Object
+from fakes.api_server import NAMESPACE, Object, copied
 from simulation.migration_world import DOCS, HOW_FAR, NAME, SPEC, MigrationWorld
 from simulation.moments import before_finalize, quiet_for, reference, second_batch, until_step, waits_for
 from switchover.api.kafka_migration import NodeMode as Mode
+from switchover.cluster import names
 from switchover.engine.approvals import REQUESTER
 from switchover.metadata.image import MigrationState
 from tales import assert_told
@@ -115,6 +116,46 @@ def test_nothing_is_moved_without_what_the_statefulset_was_before(
         assert world.roll_back()
     else:
         world.goes_on(whole)
+
+
+KEPT = ("controllerrevisions", "kafka-before-switchover-1")
+
+
+def plant(world: MigrationWorld, data: Object) -> None:
+    """Somebody makes what keeps the brokers' StatefulSet as it was, with our labels, in place of the one that is there."""
+    world.api.objects.pop(KEPT, None)
+    world.api.add("apps/v1", "ControllerRevision", *KEPT, metadata={"labels": names.labels(NAME)}, revision=1, data=data)
+
+
+@pytest.mark.parametrize("step", ["EnableMigration", "MoveBrokers"])
+def test_nothing_is_rolled_back_to_what_this_migration_has_not_kept(world: MigrationWorld, step: str) -> None:
+    """But to what a person has made, who says so on record."""
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(holds=[step]))
+    assert world.live(world.approved_and(lambda: world.step == step and waits_for(world, "AwaitingApproval"), ("none",)))
+    kept = copied(world.api.objects[KEPT]["data"])
+    evil = copied(kept)
+    evil["template"]["spec"]["containers"][0]["image"] = "evil"
+    plant(world, evil)
+    world.want("RolledBack")
+    assert world.live(lambda: waits_for(world, "RecordContradicted"))
+    quiet_for(world, 100)
+    assert "evil" not in str(world.api.objects["statefulsets", "kafka"])
+    plant(world, {**kept, "by": "hand"})
+    quiet_for(world, 20)
+    found = next(each for each in world.status["waitingFor"] if each["reason"] == "RecordContradicted")
+    assert found["unblocks"].endswith(
+        """patch kmig main --subresource status --type merge --patch '{"status":{"made":null}}'""")
+    world.api.edit("kafkamigrations", NAME, lambda found: found["status"].pop("made"))
+    assert world.roll_back()
+
+
+def test_what_somebody_has_put_there_before_is_written_anew(world: MigrationWorld) -> None:
+    """It has the template of now, and says of the brokers what the controllers' pods are made of."""
+    spec = world.original["spec"]
+    plant(world, {"template": copied(spec["template"]), "updateStrategy": spec.get("updateStrategy") or {}, "brokers": {
+        "container": "kafka", "script": "/evil", "log_dir": "/evil", "release": "3.9", "raised": False, "encrypted": []}})
+    assert world.live(lambda: world.step == "EnableMigration")
+    assert "evil" not in str([*world.api.of("controllerrevisions"), *world.api.of("statefulsets")])
 
 
 class Waiting(MigrationWorld):

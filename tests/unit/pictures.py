@@ -210,6 +210,7 @@ class Cluster:
     applied_by: tuple[str, ...] = ()
     files: dict[str, Mapping[str, str]] = field(default_factory=dict)
     original: Mapping[str, Any] | None = None
+    made: Mapping[str, str] = field(default_factory=dict)
     lease_holder: str = f"{UID}/operator"
     zookeeper_controller: int = 2
     leader: int = 3000
@@ -446,6 +447,7 @@ class Cluster:
                 self.claims = tuple(f"data-{name}" for name in CONTROLLERS)
             case "ControllerRevision", _:
                 self.original = deepcopy(manifest["data"])
+                self.made = {f"ControllerRevision {manifest['metadata']['name']}": names.digest(self.original)}
 
     def _delete(self, kind: str, name: str) -> None:
         match kind:
@@ -537,7 +539,7 @@ class Cluster:
         seen = OFFSET + 1 if self.state is MigrationState.MIGRATION else -1
         return Picture("to-kraft", "kafka", UID, spec or spec_of(), position, self.facts(), self.now, PLAN, seen,
                        {"Soak": SOAKING_SINCE}, {}, {name: (f"data-{name}/1",) for name in position.nodes},
-                       operator_image=OPERATOR_IMAGE)
+                       operator_image=OPERATOR_IMAGE, made=self.made)
 
 
 def _address(pod: str) -> Address:

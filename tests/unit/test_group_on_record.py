@@ -12,7 +12,9 @@ from switchover.engine.plan import decide
 from switchover.groups.gates.on_record import RECORD_HOLDS, check_record_holds
 from switchover.groups.picture import Picture
 from switchover.groups.plan import plan_of
+from switchover.groups.workloads.change import original_name
 from switchover.groups.workloads.deployment import is_held
+from switchover.kubernetes import names
 from switchover.outside.observed import Known, Unknown
 from unit.group_pictures import AUDIT, NOW, moment, of_stateful_set, spec_of, value, with_fact, with_source
 from unit.group_walk import BACKWARD, FORWARD, OFFLINE, PLANS, Walk, each_plan
@@ -237,3 +239,29 @@ def test_every_step_of_every_plan_rests_on_it():
     coordinated = {"zookeeper": {"connect": "zookeeper:2181"}, "coordination": {"to": "Kafka"}, "audit": AUDIT}
     for spec in (*specs, spec_of(**coordinated), spec_of(**OFFLINE)):
         assert all(step.rests_on == (RECORD_HOLDS,) for step in plan_of(spec).steps)
+
+
+# --- what is kept, and by whom --------------------------------------------------------------------------------------------
+
+
+def kept_as(picture: Picture, proof: str | None, **changes: object) -> Picture:
+    """What is kept of the workload is this, and on record with this digest."""
+    fleet, [workload] = value(picture.facts.fleet), picture.spec.workloads
+    source = value(picture.source(workload.name))
+    kept = {**(fleet.originals[workload.name] or {"template": source.template, "minReadySeconds": 0}), **changes}
+    name = original_name(workload.kind, workload.name, picture.uid, picture.position.attempt)
+    made = {} if proof is None else {f"ControllerRevision {name}": names.digest(kept) if proof == "its own" else proof}
+    return replace(with_fact(picture, "fleet", Known(replace(fleet, originals={workload.name: kept}), NOW)), made=made)
+
+
+@pytest.mark.parametrize(("step", "slots", "proof", "changes", "holds"), [
+    ("Baseline", "OOOOOO", "its own", {}, True), ("Rollout", "OOOOTT", "its own", {}, True),
+    ("Baseline", "OOOOOO", "of another", {}, False), ("Rollout", "OOOOTT", "of another", {}, False),
+    ("Baseline", "OOOOOO", None, {"template": {"spec": {"containers": [{"name": "app", "image": "evil"}]}}}, False),
+    ("Baseline", "OOOOOO", None, {}, True), ("Rollout", "OOOOTT", None, {}, True)])
+def test_what_is_kept_is_believed_where_this_migration_has_written_it(
+        step: str, slots: str, proof: str | None, changes: dict[str, object], holds: bool) -> None:
+    """A release before put nothing on record: what is kept is what the workload is, while nothing of that is changed."""
+    found = check_record_holds(kept_as(moment(step, slots), proof, **changes))
+    assert (found.outcome is Outcome.PASS) == holds, found
+    assert holds or "keeps something else" in found.message

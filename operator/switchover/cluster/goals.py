@@ -38,7 +38,8 @@ def claim(picture: Picture, state: KubernetesState) -> tuple[Effect, ...]:
 def keep_originals(picture: Picture, state: KubernetesState) -> tuple[Effect, ...]:
     """Keep what the StatefulSets and their brokers are, as long as nothing of theirs was changed by us.
 
-    What was kept gives way to what a user has changed since: the way back must not undo that. It cannot be written over.
+    What was kept gives way to what a user has changed since: the way back must not undo that. So does what is not on record,
+    which may be anybody's. It cannot be written over.
     Once a broker has another mode it tells what we made of it, and what was kept stays.
     """
     effects: list[Effect] = []
@@ -46,9 +47,11 @@ def keep_originals(picture: Picture, state: KubernetesState) -> tuple[Effect, ..
         if picture.position.left(picture.pods_of(name), NodeMode.ZOOKEEPER):
             continue
         original, brokers = state.originals.get(name), picture.brokers_of(name)
-        if original is not None and template.is_outdated(workload, picture.broker_sets[name], original):
+        untouched = template.is_untouched(workload, picture.broker_sets[name])
+        if original is not None and (template.is_outdated(workload, picture.broker_sets[name], original) or (
+                untouched and not picture.keeps(name))):
             effects.append(Delete("apps/v1", "ControllerRevision", names.original(name, picture.position.attempt)))
-        elif original is None and isinstance(brokers, Known) and template.is_untouched(workload, picture.broker_sets[name]):
+        elif original is None and untouched and isinstance(brokers, Known):
             effects.append(Apply(template.original_manifest(
                 workload, brokers.value, picture.position.attempt, names.labels(picture.name))))
     return tuple(effects)

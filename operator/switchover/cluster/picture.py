@@ -71,6 +71,14 @@ class Picture:
         assert isinstance(found, ClusterStep), "the plan of a KafkaMigration has no others"
         return found
 
+    def keeps(self, workload: str) -> bool | None:
+        """Whether what is kept of a StatefulSet is what this migration has written; None where nothing is, or no record of
+        this release tells."""
+        state = self.facts.kubernetes
+        original = state.value.originals.get(workload) if isinstance(state, Known) else None
+        proof = self.made.get(f"ControllerRevision {names.original(workload, self.position.attempt)}")
+        return None if original is None or proof is None else names.digest(original) == proof
+
     # --- the nodes ----------------------------------------------------------------------------------------------------
 
     @property

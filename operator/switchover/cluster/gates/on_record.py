@@ -9,7 +9,7 @@ from collections.abc import Callable
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster import modes, template
+from switchover.cluster import modes, names, template
 from switchover.cluster.door import edits
 from switchover.cluster.gates.ending import check_zookeeper_released
 from switchover.cluster.gates.read import kubernetes_of
@@ -18,7 +18,6 @@ from switchover.command import kubectl
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.gate import Gate, Verdict, fail, gravest, passed, unknown, wait
 from switchover.engine.record import RECORD
-from switchover.kubernetes import names
 from switchover.metadata.image import MigrationState
 from switchover.outside.observed import Known
 from switchover.reasons.controllers import METADATA_LOG_UNKNOWN
@@ -61,6 +60,26 @@ def find_claims(picture: Picture) -> Verdict:
 
 def _claim_again(picture: Picture, name: str) -> str:
     return kubectl(picture.namespace, "annotate statefulset {} {}={}", name, names.CLAIM, picture.uid)
+
+
+def find_originals(picture: Picture) -> Verdict:
+    """What is kept of a StatefulSet is what was written. On the way forward it is written anew until a pod needs it."""
+    state = picture.facts.kubernetes
+    for name, workload in state.value.brokers.items() if isinstance(state, Known) else ():
+        forward = picture.position.direction is Direction.FORWARD
+        anew = forward and workload is not None and template.is_untouched(workload, picture.broker_sets[name]) and (
+            not picture.position.left(picture.pods_of(name), NodeMode.ZOOKEEPER))
+        if picture.keeps(name) is False and not anew:
+            kept = names.original(name, picture.position.attempt)
+            believed = kubectl(picture.namespace, "patch kmig {} --subresource status --type merge --patch {}", picture.name,
+                               {"status": {"made": None}})
+            return fail(
+                RECORD_CONTRADICTED, f"ControllerRevision {kept} keeps something else of StatefulSet {name} than this"
+                " migration has put there: something else made it, and a rollback would go to it",
+                subject=f"ControllerRevision {kept}",
+                unblocks="put it back from a backup; where you made it yourself, as the runbook of OriginalMissing says,"
+                         f" {believed}")
+    return passed("what is kept is what was written")
 
 
 def find_assigned(picture: Picture) -> Verdict:
@@ -127,7 +146,8 @@ def find_users_of_zookeeper(picture: Picture) -> Verdict:
     return passed(found.message) if found.outcome is Outcome.UNKNOWN else found
 
 
-FINDERS: tuple[Callable[[Picture], Verdict], ...] = (find_log, find_claims, find_assigned, find_users_of_zookeeper)
+FINDERS: tuple[Callable[[Picture], Verdict], ...] = (
+    find_log, find_claims, find_originals, find_assigned, find_users_of_zookeeper)
 
 
 def check_record_holds(picture: Picture) -> Verdict:

@@ -8,6 +8,7 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep a
 from switchover.api.consumer_group_migration import Workload, WorkloadKind
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
+from switchover.command import kubectl
 from switchover.coordination.mode import Mode
 from switchover.engine.gate import Gate, Verdict, fail, passed
 from switchover.engine.record import RECORD
@@ -18,6 +19,8 @@ from switchover.groups.gates.protocol import check_selected
 from switchover.groups.gates.read import fleet_of
 from switchover.groups.gates.workloads import not_claimed
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
+from switchover.groups.workloads import change
+from switchover.kubernetes import names
 from switchover.kubernetes.members import MemberWorkload
 from switchover.outside.observed import Known
 from switchover.reasons.walk import RECORD_CONTRADICTED
@@ -56,6 +59,8 @@ def _find(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdi
     if ours and _is_of_an_older_operator(picture, workload):
         return _contradicted(picture, workload, "was kept by an older operator, which moves its pods through a Deployment"
                              f" {workload.name}-switchover", "let the version that began it end it or roll it back")
+    if (kept := _is_foreign(picture, workload, source)) is not None:
+        return kept
     if at.step == Name.PREFLIGHT:
         return _contradicted(picture, workload, "is claimed by this migration") if ours else None
     if at.step == Name.HAND_OVER:
@@ -98,6 +103,23 @@ def _find_left(picture: Picture, workload: Workload, modes: tuple[str, str]) -> 
 def _is_kept(picture: Picture, workload: Workload) -> bool:
     fleet = picture.facts.fleet
     return isinstance(fleet, Known) and fleet.value.originals.get(workload.name) is not None
+
+
+def _is_foreign(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdict | None:
+    """What is kept must be what was written. Where no record of this release tells, it must be what the workload is, as long
+    as nothing of that was changed."""
+    name = change.original_name(workload.kind, workload.name, picture.uid, picture.position.attempt)
+    fleet = picture.facts.fleet
+    kept = fleet.value.originals.get(workload.name) if isinstance(fleet, Known) else None
+    proof = picture.made.get(f"ControllerRevision {name}")
+    if kept is None or proof == names.digest(kept):
+        return None
+    if proof is None and (picture.position.step != Name.BASELINE or kept.get("template") == source.template):
+        return None
+    return _contradicted(
+        picture, workload, f"has ControllerRevision {name}, which keeps something else than this migration has put there",
+        "put it back from a backup" if proof else
+        f"{kubectl(picture.namespace, 'delete controllerrevision {}', name)}; it is written in the next pass")
 
 
 def _is_of_an_older_operator(picture: Picture, workload: Workload) -> bool:
