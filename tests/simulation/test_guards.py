@@ -158,6 +158,18 @@ def test_what_somebody_has_put_there_before_is_written_anew(world: MigrationWorl
     assert "evil" not in str([*world.api.of("controllerrevisions"), *world.api.of("statefulsets")])
 
 
+def test_a_claim_that_has_the_controllers_label_alone_is_nobodys_to_delete(world: MigrationWorld) -> None:
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(holds=["EnableMigration"]))
+    assert world.live(lambda: world.step == "EnableMigration")
+    own = [each["metadata"]["name"] for each in world.api.of("persistentvolumeclaims")]
+    labels = names.controller_labels("kafka-controller", NAME)
+    world.api.add("v1", "PersistentVolumeClaim", "persistentvolumeclaims", "payroll", metadata={"labels": labels}, spec={})
+    assert len([name for name in own if "kafka-controller" in name]) == 3
+    assert world.roll_back()
+    assert {each["metadata"]["name"] for each in world.api.of("persistentvolumeclaims")} == {"payroll", *(
+        name for name in own if "kafka-controller" not in name)}
+
+
 class Waiting(MigrationWorld):
     """Every broker's pod waits for ZooKeeper before Kafka starts."""
 

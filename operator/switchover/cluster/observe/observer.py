@@ -285,12 +285,13 @@ class Observer:
             asyncio.gather(*(workloads.original(names.original(name, picture.position.attempt)) for name in sets)),
             workloads.volume_claims({names.CONTROLLERS_LABEL: controllers}),
         )
+        own = tuple(f"-{pod}" for pod in names.controller_pods(spec))        # a label alone makes no claim theirs
         return KubernetesState(
             brokers={name: observed[name] for name in sets},
             node_files=dict(zip((*sets, controllers), files, strict=True)),
             originals=dict(zip(sets, originals, strict=True)),
             controllers=_provided(picture, observed[controllers]),
-            controller_claims=tuple(claims),
+            controller_claims=tuple(claim for claim in claims if claim.endswith(own)),
             lease_holder=lease_holder,
             listener_credentials=await self._listener_credentials(spec),
         )
