@@ -12,16 +12,18 @@ from switchover.engine.story import WIDTH, laid_out
 
 STORIES = Path(__file__).parent / "stories"
 
-_NONCE = re.compile(r"(?<=-)[0-9a-f]{16}(?=-\d)")
-"""In names: made of the time to its last digit."""
-
 Tale = list[tuple[float, str]]
 """Lines with their times, in seconds. What begins with a star no operator told: the test did it, or a person in it."""
 
 
+def without_nonce(text: str) -> str:
+    """In names of objects a nonce is made of the time, to its last digit."""
+    return re.sub(r"(?<=-)[0-9a-f]{16}(?=-\d)", "NONCE", text)
+
+
 def assert_told(name: str, about: str, tale: Iterable[tuple[float, str]]) -> None:
     """That the story of this name is told as it stands in its file, from its first line on in minutes and seconds."""
-    lines = [(at, _NONCE.sub("NONCE", line)) for at, line in tale]
+    lines = [(at, without_nonce(line)) for at, line in tale]
     begin = lines[0][0]
     text = "".join(f"{line}\n" for line in (f"# {about}", "", *laid_out((_minutes(at - begin), line) for at, line in lines)))
     assert max(map(len, about.splitlines())) < WIDTH

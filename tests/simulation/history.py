@@ -50,11 +50,12 @@ class Witness:
         if plural == "kafkamigrations" and subresource == "status":
             if (migration := self._migration()) is None or migration["metadata"]["uid"] != found["metadata"]["uid"]:
                 return                                 # of another migration: what it does is not this one's
-            before = self._jury.memory.standing.position
+            before, made = self._jury.memory.standing.position, self._jury.memory.standing.status.get("made")
             self._jury.see(Recorded(now, found["metadata"]["uid"], found["status"], actor))
-            self.moves += self._jury.memory.standing.position != before
+            self.moves += (self._jury.memory.standing.position, found["status"].get("made")) != (before, made)
             return
-        self.moves += plural not in ("leases", "events", "kafkamigrations")
+        # A Job that is on no record may be anybody's: its creation is done when its uid is on record.
+        self.moves += plural not in ("leases", "events", "kafkamigrations") and (method, plural) != ("POST", "jobs")
         if plural == "leases":
             holder = "" if method == "DELETE" else found["spec"]["holderIdentity"]
             self._jury.see(Leased(now, holder))

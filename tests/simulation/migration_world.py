@@ -38,7 +38,7 @@ from switchover.operator.handlers import Loops, LoopsByNamespace, Watch, registe
 from switchover.operator.metrics import MeasuredMigrations, Metrics
 from switchover.operator.turns import Turns
 from switchover.outside import ask
-from tales import Tale
+from tales import Tale, without_nonce
 
 HOW_FAR = pytest.mark.parametrize(
     "whole", [pytest.param(False, id="goes on"), pytest.param(True, id="to the end", marks=pytest.mark.long)])
@@ -338,7 +338,7 @@ class MigrationWorld:
             for found in self.api.of("statefulsets")
         }
         attempt = f"-{self.status['attempt']}"
-        others = [(plural, name.removesuffix(attempt) if plural == "controllerrevisions" else name)
+        others = [(plural, name.removesuffix(attempt) if plural == "controllerrevisions" else without_nonce(name))
                   for plural, name in sorted(self.api.objects)
                   if plural not in ("events", "pods", "secrets", "statefulsets")]
         modes = {pod: node.mode for pod, node in sorted(self.kafka.nodes.items())}
