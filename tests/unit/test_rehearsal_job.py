@@ -1,12 +1,11 @@
 """The Job of a rehearsal: the replica's controllers are formatted as the cluster's will be."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from switchover.api.status import Verdict
-from switchover.cli.rehearse_replica import conduct, tree_of
+from switchover.cli.rehearse_replica import tree_of
 from switchover.cluster.facts import Export
 from switchover.cluster.gates.rehearsal import check_rehearsed
 from switchover.cluster.modes import PROTOCOL_VERSION, RAISED
@@ -14,7 +13,6 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal.pack import packed
 from switchover.cluster.rehearsal.replica_job import job_name, rehearse
 from switchover.cluster.rehearsal.report import TREE_DIGEST
-from switchover.cluster.rehearsal.settings import Place
 from switchover.engine.effects import Create, Delete
 from switchover.kubernetes.client.pods import given
 from switchover.kubernetes.jobs import JobRun, JobState
@@ -59,17 +57,13 @@ def test_nothing_is_rehearsed_for_a_protocol_version_that_nobody_tells() -> None
         Verdict.UNKNOWN, "RehearsalUnknown", "kafka-0:9092: no complete answer within 3 s")
 
 
-def test_another_tree_than_the_jobs_is_not_rehearsed(tmp_path: Path) -> None:
+def test_another_tree_than_the_jobs_is_not_rehearsed() -> None:
     """Whoever may make ConfigMaps may make one of the name that a part of the tree is to have."""
     mine, planted = Tree({"/brokers/ids": None}), Tree({"/brokers/topics/planted": b"{}"})
-    (tmp_path / "commands").mkdir()
-    (tmp_path / "parts").mkdir()
-    (tmp_path / "parts" / "0000").write_text(packed(planted)[0])
     assert tree_of(packed(mine), {TREE_DIGEST: mine.digest}) == mine
-    given = {TREE_DIGEST: mine.digest}
-    assert not conduct(tmp_path / "parts", Place(str(tmp_path)), "3.9", tmp_path / "message", given, print)
-    assert (tmp_path / "message").read_text() == (
-        "its ConfigMaps hold another tree than this Job was made for: something else has made one of them")
+    for given in ({TREE_DIGEST: mine.digest}, {}):
+        with pytest.raises(ValueError, match="something else has made one of them"):
+            tree_of(packed(planted), given)
 
 
 def test_a_job_of_another_tree_than_is_read_by_now_gets_none() -> None:

@@ -137,7 +137,9 @@ async def test_a_claim_that_nobody_provisions_is_told_of_the_pod_that_waits_for_
 
 async def test_a_job_without_a_pod_says_why() -> None:
     refused = event('Error creating: pods "audit-" is forbidden: exceeded quota: all', "2026-11-21T20:00:00Z")
-    found = await KubernetesWorkloads(Server(refused, pods=()), Clock(1.0)).job("audit", "u")
+    workloads = KubernetesWorkloads(Server(refused, pods=()), Clock(1.0))
+    assert await workloads.job("audit", "of the one on record") is None, "whatever has its name"
+    found = await workloads.job("audit", "u")
     assert found is not None
     assert found.words == (f"it has no pod: FailedCreate: {refused['message']}; kubectl describe job audit says more")
 
