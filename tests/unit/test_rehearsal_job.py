@@ -61,9 +61,9 @@ def test_another_tree_than_the_jobs_is_not_rehearsed() -> None:
     """Whoever may make ConfigMaps may make one of the name that a part of the tree is to have."""
     mine, planted = Tree({"/brokers/ids": None}), Tree({"/brokers/topics/planted": b"{}"})
     assert tree_of(packed(mine), {TREE_DIGEST: mine.digest}) == mine
-    for given in ({TREE_DIGEST: mine.digest}, {}):
+    for variables in ({TREE_DIGEST: mine.digest}, {}):
         with pytest.raises(ValueError, match="something else has made one of them"):
-            tree_of(packed(planted), given)
+            tree_of(packed(planted), variables)
 
 
 def test_a_job_of_another_tree_than_is_read_by_now_gets_none() -> None:
