@@ -13,6 +13,8 @@ import samples
 from switchover.engine.plan import decide
 from switchover.groups.picture import Facts
 from switchover.groups.plan import plan_of
+from switchover.job_message import NONCE
+from switchover.kubernetes.client.pods import given
 from tales import assert_told
 from unit.group_pictures import AUDIT, UID, workload_of
 from unit.group_walk import KIND, PLANS, D, S, Walk, check_back, check_on_the_way, check_there, each_plan, walk
@@ -80,6 +82,7 @@ def test_an_audit_comes_before_the_end_and_is_of_the_whole_migration():
     assert config["audit"]["groups"] == [{"name": "orders"}]
     assert began * 1000 <= config["audit"]["since"] < config["audit"]["until"] <= walk.world.now * 1000
     assert job["metadata"]["ownerReferences"][0]["uid"] == UID
+    assert len(given(job)[NONCE]) == 16, "which its verdict repeats"
     assert template["spec"]["volumes"][1] == {"name": "store", "persistentVolumeClaim": {"claimName": "pipeline"}}
 
 

@@ -8,7 +8,7 @@ import pytest
 from pyarrow import ArrowInvalid
 from pyspark.errors import PySparkRuntimeError
 
-from switchover.job_message import LARGEST
+from switchover.job_message import LARGEST, NONCE, read
 from switchover.pipeline import main
 from switchover.pipeline.config import Config
 from switchover.pipeline.outcome import JobFailed, Outcome
@@ -56,6 +56,15 @@ def test_the_outcome_is_a_line_and_the_termination_message(
     told = json.loads(last)
     assert told.pop("seconds") >= 0
     assert told == {"job": "drift", "version": 1, "result": "Succeeded", "verdict": "Clean", "rows": 7, "driftPersistent": 0}
+
+
+def test_the_outcome_repeats_the_nonce_of_its_job(
+        ran: Callable[..., int], message: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The operator believes no other verdict of an audit."""
+    monkeypatch.setenv(NONCE, "n0nce")
+    assert ran(lambda: Outcome(7, {"findings": "x" * LARGEST}, "Clean")) == 0
+    left = read(message.read_text())
+    assert (left.verdict, left.nonce) == ("Clean", "n0nce")
 
 
 @pytest.mark.parametrize(("error", "words"), [
