@@ -74,7 +74,7 @@ def write_tree(address: str, metadata: ClusterMetadata) -> None:
     client = KazooClient(address)
     client.start()
     nodes = {"/migration": b'{"kraft_controller_id":1,"kraft_metadata_offset":1000000000,"kraft_metadata_epoch":1}',
-             "/cluster/id": b'{"version":"1","id":"here"}', **nodes_of(metadata)}
+             "/cluster/id": b'{"version":"1","id":"hereClusterAAAAAAAAAAA"}', **nodes_of(metadata)}
     for parent in sorted({path.rpartition("/")[0] for path in nodes} - {""}):
         client.ensure_path(parent)
     waiting = list(nodes.items())

@@ -120,7 +120,7 @@ async def test_a_sweep_is_bounded_and_says_how_many_groups_it_left(
 async def test_other_questions_are_answered_during_a_sweep_over_many_dead_groups(
     zookeeper: KazooZooKeeper, client: KazooClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    client.create("/cluster/id", b'{"version":"1","id":"here"}', makepath=True)
+    client.create("/cluster/id", b'{"version":"1","id":"hereClusterAAAAAAAAAAA"}', makepath=True)
     for start in range(0, 2000, 200):
         paths = [f"/consumers/g{number}/{below}" for number in range(start, start + 200) for below in ("ids", "offsets/t/0")]
         for path in paths:
@@ -132,7 +132,7 @@ async def test_other_questions_are_answered_during_a_sweep_over_many_dead_groups
     await asyncio.sleep(0)
     assert list(await zookeeper.groups()) == ["live"]
     live = time.monotonic() - began
-    assert (await zookeeper.state()).cluster_id == "here"
+    assert (await zookeeper.state()).cluster_id == "hereClusterAAAAAAAAAAA"
     assert not sweep.done(), "everything was answered after the sweep, not during it"
     assert len((await sweep).commits) == 2000
     with capsys.disabled():

@@ -19,7 +19,7 @@ from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.node import Partition
 from switchover.metadata.image import LogImage, MigrationState
 from switchover.outside.addresses import Address
-from switchover.outside.errors import Unreachable
+from switchover.outside.errors import Refused, Unreachable
 
 NO_METADATA_VERSION = None
 METADATA_VERSION_3_9 = 21
@@ -156,6 +156,14 @@ async def test_an_unknown_leader_is_named(kraft_cluster: KafkaCluster) -> None:
     strangers = {node + 10: address for node, address in voters(kraft_cluster).items()}
     with pytest.raises(Unreachable, match=r"node 300\d leads the quorum, but is none of the voters \[3010, "):
         await patient_wire({}).log(strangers)
+
+
+async def test_a_controller_of_another_cluster_tells_nothing(kraft_cluster: KafkaCluster) -> None:
+    wire = patient_wire({})
+    cluster_id = (await wire.metadata(kraft_cluster.brokers[1].address)).cluster_id
+    assert (await wire.log(voters(kraft_cluster), cluster_id)).offset > 0
+    with pytest.raises(Refused, match="is a controller of another cluster than anotherClusterAAAAAAAA"):
+        await wire.log(voters(kraft_cluster), "anotherClusterAAAAAAAA")
 
 
 @pytest.mark.long

@@ -63,7 +63,7 @@ def tree(server: ZooKeeperServer) -> Iterator[tuple[str, KazooClient]]:
         client.create(chroot)
     connect = f"{server.address}{chroot}"
     with writer(connect) as client:
-        client.create("/cluster/id", b'{"version":"1","id":"here"}', makepath=True)
+        client.create("/cluster/id", b'{"version":"1","id":"hereClusterAAAAAAAAAAA"}', makepath=True)
         yield connect, client
 
 
@@ -109,7 +109,7 @@ async def test_a_generated_broker_id_shows(tree: tuple[str, KazooClient]) -> Non
 async def test_an_almost_empty_tree(tree: tuple[str, KazooClient]) -> None:
     async with opened(tree[0]) as zookeeper:
         state, topics = await zookeeper.state(), await zookeeper.topics()
-    assert state.cluster_id == "here"
+    assert state.cluster_id == "hereClusterAAAAAAAAAAA"
     assert (state.controller, state.controller_epoch, state.migration, state.brokers) == (None, 0, None, {})
     assert (topics.topics, topics.pending_deletes, topics.reassigning, topics.malformed) == ({}, (), False, ())
 
@@ -158,13 +158,17 @@ async def test_a_claimed_tree_with_the_time_of_its_heartbeat(tree: tuple[str, Ka
     ("/controller_epoch", b"seven", "invalid literal"),
     ("/migration", b'{"kraft_metadata_offset":1}', "kraft_controller_id is missing"),
     ("/brokers/ids/1", b'{"endpoints":["PLAINTEXT//nowhere"]}', "is not LISTENER://host:port"),
-    ("/brokers/ids/1", b'{"endpoints":["PLAINTEXT://host:port"]}', "Port could not be cast"),
+    ("/brokers/ids/1", b'{"endpoints":["PLAINTEXT://host:port"]}', "is not LISTENER://host:port"),
+    ("/brokers/ids/1", b'{"endpoints":["PLAINTEXT://$(id):9092"]}', "is no name or address of a host"),
+    ("/cluster/id", b'{"version":"1","id":"abcdefghijklmnopqrstuv 3.9 /d\\nset super.users=User:ANONYMOUS"}',
+     r"'abcdefghijklmnopqrstuv 3.9 /d\\nset super.+' is no cluster id of Kafka's"),
     ("/brokers/ids/one", b"{}", "invalid literal"),
 ])
 async def test_a_malformed_small_node_is_refused_by_name(
     tree: tuple[str, KazooClient], path: str, data: bytes | None, why: str
 ) -> None:
-    tree[1].create(path, data, makepath=True)
+    tree[1].ensure_path(path)
+    tree[1].set(path, data)
     async with opened(tree[0]) as zookeeper:
         with pytest.raises(Refused, match=rf"^{path} in ZooKeeper is not what Kafka writes: .*{why}"):
             await zookeeper.state()
@@ -393,7 +397,7 @@ async def test_connections_do_not_count_ourselves(tmp_path: Path) -> None:
     try:
         server.start(server.properties())
         with writer(str(server.address)) as client:
-            client.create("/cluster/id", b'{"id":"here"}', makepath=True)
+            client.create("/cluster/id", b'{"id":"hereClusterAAAAAAAAAAA"}', makepath=True)
             async with opened(str(server.address)) as zookeeper:
                 await zookeeper.state()                             # our session is on this server now
                 await eventually(lambda: zookeeper.connections(server.address), lambda found: found == 1, 10)
@@ -401,7 +405,7 @@ async def test_connections_do_not_count_ourselves(tmp_path: Path) -> None:
                     await eventually(lambda: zookeeper.connections(server.address), lambda found: found == 2, 10)
                 client.stop()
                 await eventually(lambda: zookeeper.connections(server.address), lambda found: found == 0, 10)
-                assert (await zookeeper.state()).cluster_id == "here"      # and we come back
+                assert (await zookeeper.state()).cluster_id == "hereClusterAAAAAAAAAAA"      # and we come back
     finally:
         server.kill()
 
@@ -500,11 +504,11 @@ async def test_a_stopped_zookeeper_is_unreachable_in_time_and_comes_back(tmp_pat
     try:
         server.start(server.properties())
         with writer(str(server.address)) as client:
-            client.create("/cluster/id", b'{"id":"here"}', makepath=True)
+            client.create("/cluster/id", b'{"id":"hereClusterAAAAAAAAAAA"}', makepath=True)
         # The other server of the list never answers: the one that does is found.
         async with opened(f"{other},{server.address}", seconds=2) as zookeeper:
             assert zookeeper.servers() == (other, server.address)
-            assert (await zookeeper.state()).cluster_id == "here"
+            assert (await zookeeper.state()).cluster_id == "hereClusterAAAAAAAAAAA"
             server.stop()
             for call in (zookeeper.state, zookeeper.topics):
                 started = time.monotonic()
@@ -512,7 +516,7 @@ async def test_a_stopped_zookeeper_is_unreachable_in_time_and_comes_back(tmp_pat
                     await call()
                 assert time.monotonic() - started < stretched(3)
             server.start(server.properties())
-            assert (await zookeeper.state()).cluster_id == "here"
+            assert (await zookeeper.state()).cluster_id == "hereClusterAAAAAAAAAAA"
             with server.frozen():                       # accepts connections and says nothing
                 started = time.monotonic()
                 for result in await asyncio.gather(zookeeper.state(), zookeeper.topics(), return_exceptions=True):
@@ -521,7 +525,7 @@ async def test_a_stopped_zookeeper_is_unreachable_in_time_and_comes_back(tmp_pat
                 with pytest.raises(Unreachable) as silent:
                     await zookeeper.connections(server.address)
                 assert not isinstance(silent.value, NotListening), "no answer does not tell that it is stopped"
-            assert await eventually_cluster_id(zookeeper) == "here"
+            assert await eventually_cluster_id(zookeeper) == "hereClusterAAAAAAAAAAA"
     finally:
         server.kill()
 
@@ -543,14 +547,14 @@ async def test_a_server_that_moved_is_found_under_its_name(tmp_path: Path, monke
     try:
         before.start(before.properties())
         with writer(str(before.address)) as client:
-            client.create("/cluster/id", b'{"id":"here"}', makepath=True)
+            client.create("/cluster/id", b'{"id":"hereClusterAAAAAAAAAAA"}', makepath=True)
         addresses["zookeeper.test"] = before.address.host
         async with opened("zookeeper.test:2181") as zookeeper:
             await zookeeper.state()
             before.stop()
             after.start(after.properties())
             addresses["zookeeper.test"] = after.address.host
-            assert (await zookeeper.state()).cluster_id == "here"
+            assert (await zookeeper.state()).cluster_id == "hereClusterAAAAAAAAAAA"
     finally:
         before.kill()
         after.kill()
@@ -593,16 +597,16 @@ async def test_a_server_that_lost_its_history_is_read_again(tmp_path: Path) -> N
         server.start(server.properties())
         async with opened(str(server.address), seconds=1) as zookeeper:
             with writer(str(server.address)) as client:
-                client.create("/cluster/id", b'{"id":"before"}', makepath=True)
+                client.create("/cluster/id", b'{"id":"beforeClusterAAAAAAAAA"}', makepath=True)
                 for _ in range(20):
-                    client.set("/cluster/id", b'{"id":"before"}')
-            assert (await zookeeper.state()).cluster_id == "before"
+                    client.set("/cluster/id", b'{"id":"beforeClusterAAAAAAAAA"}')
+            assert (await zookeeper.state()).cluster_id == "beforeClusterAAAAAAAAA"
             server.kill()
             shutil.rmtree(tmp_path / "data")
             server.start(server.properties())
             with writer(str(server.address)) as client:
-                client.create("/cluster/id", b'{"id":"after"}', makepath=True)
-            assert await eventually_cluster_id(zookeeper) == "after"
+                client.create("/cluster/id", b'{"id":"afterClusterAAAAAAAAAA"}', makepath=True)
+            assert await eventually_cluster_id(zookeeper) == "afterClusterAAAAAAAAAA"
     finally:
         server.kill()
 

@@ -46,7 +46,7 @@ ssl.clientAuth=need
 """)
         client = KazooClient(str(self.plain))
         client.start()
-        client.create("/cluster/id", b'{"id":"here"}', makepath=True)
+        client.create("/cluster/id", b'{"id":"hereClusterAAAAAAAAAAA"}', makepath=True)
         client.create("/migration", b"", acl=[make_acl("sasl", "kafka", all=True)])
         client.stop()
         client.close()
@@ -107,9 +107,9 @@ async def test_a_refusal_is_one_although_a_call_was_told_of_a_lost_connection(se
 
 async def test_sasl_inside_of_tls(secured: SecuredZooKeeper) -> None:
     async with opened(secured.encrypted, secured.tls | {"zookeeper.sasl.jaas.config": SASL}) as zookeeper:
-        assert (await zookeeper.state()).cluster_id == "here"
+        assert (await zookeeper.state()).cluster_id == "hereClusterAAAAAAAAAAA"
         assert await zookeeper.connections(secured.encrypted) >= 0
-        assert (await zookeeper.state()).cluster_id == "here"
+        assert (await zookeeper.state()).cluster_id == "hereClusterAAAAAAAAAAA"
 
 
 async def test_a_server_that_is_not_trusted_is_named(secured: SecuredZooKeeper) -> None:

@@ -43,7 +43,7 @@ async def zookeeper(server: ZooKeeperServer, client: KazooClient) -> KazooZooKee
 
 
 def write(client: KazooClient, metadata: ClusterMetadata) -> None:
-    client.create("/cluster/id", b'{"version":"1","id":"here"}', makepath=True)
+    client.create("/cluster/id", b'{"version":"1","id":"hereClusterAAAAAAAAAAA"}', makepath=True)
     for path, data in nodes_of(metadata).items():
         if client.exists(path):
             client.set(path, data)
@@ -141,7 +141,7 @@ async def test_a_malformed_migration_node_is_refused(zookeeper: KazooZooKeeper, 
 
 
 async def test_other_questions_are_answered_between_the_slices(zookeeper: KazooZooKeeper, client: KazooClient) -> None:
-    client.create("/cluster/id", b'{"version":"1","id":"here"}', makepath=True)
+    client.create("/cluster/id", b'{"version":"1","id":"hereClusterAAAAAAAAAAA"}', makepath=True)
     client.ensure_path("/brokers/topics")
     data = topic_node(Topic("AAAAAAAAAAAAAAAAAAAAAg", {index: Assignment((1, 2, 3)) for index in range(30)}))
     for created in [client.create_async(f"/brokers/topics/t{number}", data) for number in range(2000)]:

@@ -25,7 +25,7 @@ from switchover.metadata.cluster import Entity
 from switchover.metadata.image import LogImage
 from switchover.metadata.parity import TreeReading
 from switchover.outside.addresses import Address
-from switchover.outside.errors import NotListening, Unreachable
+from switchover.outside.errors import NotListening, Refused, Unreachable
 from switchover.partition import TopicPartition
 from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
 from switchover.zookeeper.nodes import ZooKeeperRights, ZooKeeperState, ZooKeeperTopic, ZooKeeperTopics
@@ -63,8 +63,11 @@ class SimulatedNodes:
         wanted = tuple(voters)
         return await self._incarnation.call(lambda: self._quorum(wanted))
 
-    async def log(self, voters: Mapping[int, Address]) -> LogImage:
-        return await self._incarnation.call(lambda: self._log(voters))
+    async def log(self, voters: Mapping[int, Address], cluster_id: str | None = None) -> LogImage:
+        told = await self._incarnation.call(lambda: self._log(voters))
+        if cluster_id not in (None, self._kafka.clusters.get("controllers", CLUSTER_ID)):
+            raise Refused(f"a controller of another cluster than {cluster_id}")
+        return told
 
     async def examine(self, broker: Address, broker_id: int) -> BrokerExamination:
         """A broker that runs on the file that it started with; our user may do everything."""
@@ -172,7 +175,8 @@ class SimulatedNodes:
                       replicas if forgetful else tuple(sorted(kafka.told[topic, index][1])))
             for topic, all_of_it in kafka.topics.items() for index, replicas in all_of_it.items()
         )
-        return BrokerView(CLUSTER_ID, kafka.controller_named_by(node), kafka.alive(), partitions)
+        told = kafka.clusters.get(node.pod, CLUSTER_ID)
+        return BrokerView(told, kafka.controller_named_by(node), kafka.alive(), partitions)
 
     def _led(self, asked: Sequence[Node]) -> QuorumLog:
         """The log, if its leader is among those that were asked: nobody else answers."""
@@ -359,4 +363,5 @@ class SimulatedZooKeeper:
             node.node_id: {"PLAINTEXT": kafka.advertised(node)}
             for node in kafka.nodes.values() if node.is_broker and node.node_id in tree.registered
         }
-        return ZooKeeperState(CLUSTER_ID, tree.controller, tree.controller_epoch, tree.migration, brokers, False)
+        cluster_id = kafka.clusters.get("ZooKeeper", CLUSTER_ID)
+        return ZooKeeperState(cluster_id, tree.controller, tree.controller_epoch, tree.migration, brokers, False)

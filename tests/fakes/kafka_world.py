@@ -84,6 +84,7 @@ class Kafka:
     old: bool = False                  # the user's image is older than 3.9; any other image is not
     old_images: set[str] = field(default_factory=set)          # the user's, and those that only claim to be newer
     advertise: str = "names"           # of pods; or their "addresses", or "services" that each lead to a broker
+    clusters: dict[str, str] = field(default_factory=dict)     # "ZooKeeper" or a pod -> another id that it says
     planted: dict[str, Any] = field(default_factory=dict)      # fields of ClusterMetadata that ZooKeeper alone has so
     old_groups: dict[str, ZooKeeperGroup] = field(default_factory=dict)     # those that have members in ZooKeeper
     stands_since: float | None = None  # no group has committed anything since then

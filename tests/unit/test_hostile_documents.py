@@ -49,7 +49,7 @@ READERS: list[tuple[Callable[[bytes], Any], Any, type[Exception] | tuple[type[Ex
     (lambda data: baseline.parse(data.decode(errors="replace"), "g"), {"group": "g", "until": 1}, ValueError),
     (node_json.document, {"version": 1}, ValueError),
     (znodes.integer, 1, ValueError),
-    (znodes.cluster_id, {"version": "1", "id": "abc"}, ValueError),
+    (znodes.cluster_id, {"version": "1", "id": "MkU3OEVBNTcwNTJENDM2Qg"}, ValueError),
     (lambda data: znodes.controller(data, 7, 3),
      {"version": 2, "brokerid": 1, "timestamp": "1", "kraftControllerEpoch": 5}, ValueError),
     (lambda data: znodes.migration(data, 1, 2),

@@ -331,6 +331,9 @@ BAD += [
     Bad("brokers of another cluster", lambda picture: spoil_each(
         picture, "views", lambda view: replace(view, cluster_id="another"), 1), "OneCluster", F, "ClusterIdsDiffer",
         "broker 1 is of cluster another"),
+    Bad("a log directory that would be a directive of its own", lambda picture: spoil_each(
+        picture, "broker_settings", lambda told: {**told, "log.dirs": "/d\nset a=b"}, 0), "EditsCanBeWritten", F,
+        "EditsCannotBeWritten", "StatefulSet kafka: log.dirs is '/d\\nset a=b', and must be one line"),
     Bad("a Service with the controllers' name", examined("objects", {"Service kafka-controller": ""}), "Names", F, "Residue",
         "Service kafka-controller"),
     Bad("our own Secret of an earlier attempt", examined("objects", {"Secret kafka-controller-switchover": "switchover"}),
@@ -702,7 +705,7 @@ def test_whatever_looks_at_the_controllers_of_the_spec_looks_again_right_before_
         gate.check(replace(picture, spec=spec))
         asking |= {gate.name} if spec.asked else set()
     again = {gate.name for gate in preflight.OF_CONTROLLERS}
-    assert asking <= again | {"NamesOfCharts"}, "which only warns"
+    assert asking <= again | {"NamesOfCharts", "EditsCanBeWritten"}, "which only warns, and which RecordHolds goes on asking"
     assert again - asking == {"NodesAuthorized", "Listeners", "Names"}, (
         "asked where there is an authorizer, or a map set at run time; the last looks at what has the names")
     (provision,) = (step for step in PLAN.steps if step.name == "ProvisionControllers")

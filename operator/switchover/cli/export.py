@@ -151,7 +151,7 @@ async def _own_settings(workloads: Workloads, workload: str, original: Mapping[s
     files = await workloads.node_files(names.node_files(workload))
     edits = {pod: text for pod, text in files.items() if pod != SCRIPT_KEY}
     found = brokers.kept(original) if original is not None else None
-    lines = own_settings.lines(edits, found.script if found is not None else "", cluster_id)
+    lines = own_settings.lines(edits, found.script if isinstance(found, brokers.Brokers) else "", cluster_id)
     return Document("\n".join((
         f"Or nothing of Switchover's in the brokers of StatefulSet {workload}: give their own configuration (the",
         "chart's values, the file, the variables) what stands below, and apply that while HandOver waits for its",

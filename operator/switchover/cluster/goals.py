@@ -8,6 +8,7 @@ from switchover.cluster import modes, names, partition_states, preflight, quotas
 from switchover.cluster.controllers import manifests
 from switchover.cluster.door import edits, mount
 from switchover.cluster.door.brokers import Brokers
+from switchover.cluster.door.directives import Directive
 from switchover.cluster.door.layout import ContainerMissing
 from switchover.cluster.door.scripts import DOOR
 from switchover.cluster.ending import trial_job
@@ -19,7 +20,7 @@ from switchover.engine.effects import Apply, Delete, Effect, Provide, WriteNodeF
 from switchover.kubernetes.workloads import Workload
 from switchover.outside.observed import Known, Observed
 
-Directives = tuple[str, ...] | None
+Directives = tuple[Directive, ...] | None
 
 
 def state_of(picture: Picture) -> KubernetesState | None:
@@ -227,17 +228,17 @@ def controller_files(picture: Picture) -> tuple[Effect, ...]:
     if state is None:
         return ()
     own = picture.spec.brokers[0].name
-    original, voters, zookeeper = state.originals.get(own), picture.voters, picture.facts.zookeeper
+    original, voters, cluster_id = state.originals.get(own), picture.voters, picture.cluster_id
 
     def directives(pod: str) -> Directives:
         mode = picture.position.nodes[pod].assigned
         if mode == NodeMode.STOPPED:
             return edits.STOPPED
-        if original is None or voters is None or not isinstance(zookeeper, Known):
+        if original is None or voters is None or not cluster_id:
             return None
         if not isinstance(brokers := picture.brokers_of(own), Known):
             return None
-        return edits.controller(mode, picture.controllers[pod], voters, brokers.value, zookeeper.value.cluster_id,
+        return edits.controller(mode, picture.controllers[pod], voters, brokers.value, cluster_id,
                                 manifests.log_dir(original, brokers.value))
 
     return _write(picture, state, picture.spec.controllers.name, picture.controllers, directives)

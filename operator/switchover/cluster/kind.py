@@ -13,6 +13,7 @@ from switchover.cluster.figures import figures
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.cluster.status import cluster_id, next_status, telling
+from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.figures import Figure
 from switchover.engine.gate import Verdict
 from switchover.engine.intent import intent_of
@@ -42,7 +43,8 @@ class KafkaMigrations:
         return Picture(
             migration.metadata.name, namespace, migration.metadata.uid, migration.spec, position, Facts(), now, PLAN,
             status.high_watermark, entered_of(status.steps), on_record.paces_of(status), on_record.volumes_of(status),
-            on_record.rehearsed_of(status), made_of(status), self._policy, self._image)
+            on_record.rehearsed_of(status), made_of(status), self._policy, self._image,
+            "" if position.step == PREFLIGHT else status.cluster_id)
 
     def reached_by(self, migration: KafkaMigration) -> object:
         spec = migration.spec

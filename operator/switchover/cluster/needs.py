@@ -54,7 +54,8 @@ def settings_are_read(picture: Picture, needs: Set[str], kubernetes: Observed[Ku
     if Need.BROKER_MODES not in needs or not isinstance(kubernetes, Known):
         return Need.BROKER_SETTINGS in needs
     kept = (brokers.kept(original) for original in kubernetes.value.originals.values() if original is not None)
-    return Need.BROKER_SETTINGS in needs or any(each.raised or bool(each.image) for each in kept if each is not None)
+    return Need.BROKER_SETTINGS in needs or any(each.raised or bool(each.image) for each in kept
+                                                if isinstance(each, brokers.Brokers))
 
 
 def identities_are_asked(picture: Picture, needs: Set[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from switchover.api.kafka_migration import BrokerSet, HandOver, KafkaMigrationSpec, NodeMode
 from switchover.cluster import identity, modes, names
@@ -9,6 +10,7 @@ from switchover.cluster.controllers import manifests
 from switchover.cluster.controllers.listener import same_login
 from switchover.cluster.door import brokers, edits
 from switchover.cluster.door.brokers import Brokers
+from switchover.cluster.door.directives import NotADirective, line
 from switchover.cluster.door.layout import ContainerMissing
 from switchover.cluster.facts import Facts
 from switchover.cluster.modes import Voters
@@ -54,6 +56,8 @@ class Picture:
     made: Mapping[str, str] = field(default_factory=dict)
     policy: Policy = NOTHING_MORE
     operator_image: str = ""
+    recorded_cluster: str = ""
+    """The id of the cluster on record; "" in Preflight, which is to find it out."""
 
     @property
     def named(self) -> tuple[str, str]:
@@ -78,6 +82,12 @@ class Picture:
         original = state.value.originals.get(workload) if isinstance(state, Known) else None
         proof = self.made.get(f"ControllerRevision {names.original(workload, self.position.attempt)}")
         return None if original is None or proof is None else names.digest(original) == proof
+
+    @property
+    def cluster_id(self) -> str:
+        """The id on record, else what ZooKeeper says; "" where neither is known."""
+        zookeeper = self.facts.zookeeper
+        return self.recorded_cluster or (zookeeper.value.cluster_id if isinstance(zookeeper, Known) else "")
 
     # --- the nodes ----------------------------------------------------------------------------------------------------
 
@@ -274,7 +284,10 @@ class Picture:
             if kept is None:
                 return Unknown(f"what is kept of StatefulSet {workload} tells nothing of its brokers: an older release of"
                                " Switchover began the migration, with which it must end, or somebody made it again")
-            return Known(kept, state.at)
+            if isinstance(kept, Brokers):
+                return _usable(kept, original["template"], f"StatefulSet {workload} as it was", state.at)
+            revision = names.original(workload, self.position.attempt)
+            return Unknown(f"what ControllerRevision {revision} keeps of the brokers: {kept}", malformed=True)
         found = state.value.brokers.get(workload)
         if found is None:
             return Unknown(f"StatefulSet {workload} does not exist")
@@ -286,9 +299,12 @@ class Picture:
         if not isinstance(image, Known):
             return image
         try:
-            return Known(brokers.find(found.template, self.broker_sets[workload], settings.value, image.value), settings.at)
+            own = brokers.find(found.template, self.broker_sets[workload], settings.value, image.value)
         except ContainerMissing as why:
             return Unknown(f"StatefulSet {workload}: {why}")
+        except NotADirective as why:
+            return Unknown(f"the settings of the brokers of StatefulSet {workload}: {why}", malformed=True)
+        return _usable(own, found.template, f"StatefulSet {workload}", settings.at)
 
     def _ids_of(self, workload: str) -> Observed[tuple[int, ...]]:
         """The brokers of a StatefulSet, by their pods' names."""
@@ -354,3 +370,14 @@ def observed_mode(answer: NodeAnswer) -> NodeMode:
             return NodeMode.KRAFT
         return NodeMode.MIGRATION_CONTROLLER if answer.zk_migration_ready else NodeMode.KRAFT_CONTROLLER
     return NodeMode.NONE
+
+
+def _usable(own: Brokers, template: Mapping[str, Any], subject: str, at: float) -> Observed[Brokers]:
+    """What brokers are, where the directory of controllers that follows from it can be part of the edits."""
+    try:
+        line(manifests.log_dir({"template": template}, own), "the place of a controller's metadata log")
+    except ContainerMissing as why:
+        return Unknown(f"{subject}: {why}")
+    except NotADirective as why:
+        return Unknown(f"{subject}: {why}", malformed=True)
+    return Known(own, at)

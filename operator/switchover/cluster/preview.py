@@ -39,8 +39,8 @@ def broker_steps(picture: Picture) -> tuple[NodeMode, ...]:
 
 def changes(picture: Picture) -> tuple[Change, ...]:
     """Of every node, restart by restart, from what the brokers run with. Nothing while that is not known of one of them."""
-    pods, voters, zookeeper = picture.broker_pods(), picture.voters, picture.facts.zookeeper
-    if not isinstance(pods, Known) or not isinstance(zookeeper, Known) or voters is None:
+    pods, voters = picture.broker_pods(), picture.voters
+    if not isinstance(pods, Known) or not picture.cluster_id or voters is None:
         return ()
     given = {broker_id: _given(told.value) for broker_id, told in picture.facts.examination.brokers.items()
              if isinstance(told, Known)}
@@ -59,7 +59,7 @@ def changes(picture: Picture) -> tuple[Change, ...]:
     of_the_first = given[min(broker_id for pod, broker_id in pods.value.items() if pod.rpartition("-")[0] == first)]
     place = _metadata_directory(picture, first, sets[first])
     migrating, finalized = ({pod: edits.applied(edits.controller(
-        mode, node_id, voters, sets[first], zookeeper.value.cluster_id, place), of_the_first)
+        mode, node_id, voters, sets[first], picture.cluster_id, place), of_the_first)
         for pod, node_id in picture.controllers.items()} for mode in modes.RUNNING_CONTROLLERS)
     return (
         *found,

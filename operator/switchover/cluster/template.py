@@ -158,7 +158,7 @@ def is_brought(workload: Workload, brokers: BrokerSet, original: Mapping[str, An
     if original is None:
         return False
     kept = brokers_kept(original)
-    image = kept.image if kept is not None else ""
+    image = kept.image if isinstance(kept, Brokers) else ""
     was = _with_container(original["template"], brokers, lambda container: upgraded(container, image))
     try:
         return _compared(workload.template, brokers) != _compared(was, brokers)

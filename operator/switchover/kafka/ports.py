@@ -36,8 +36,9 @@ class KafkaNodes(Protocol):
         """DescribeQuorum from whichever voter leads."""
         ...
 
-    async def log(self, voters: Mapping[int, Address]) -> LogImage:
-        """Follow the metadata log from where the last call ended to the high watermark, from the leader."""
+    async def log(self, voters: Mapping[int, Address], cluster_id: str | None = None) -> LogImage:
+        """Follow the metadata log from where the last call ended to the high watermark, from the leader; Refused where that
+        is a controller of another cluster."""
         ...
 
     async def examine(self, broker: Address, broker_id: int) -> BrokerExamination:

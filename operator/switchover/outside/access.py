@@ -32,5 +32,8 @@ class Access:
             host, _, port = server.strip().rpartition(":")
             if not host or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65535:
                 raise Refused(f"server {server.strip()!r} is not of the form HOST:PORT")
-            found.append(Address(host.removeprefix("[").removesuffix("]"), int(port)))
+            try:
+                found.append(Address(host.removeprefix("[").removesuffix("]"), int(port)))
+            except ValueError as error:
+                raise Refused(f"server {server.strip()!r}: {error}") from None
         return found

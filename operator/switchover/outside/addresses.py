@@ -45,12 +45,20 @@ def _is_address(host: str) -> bool:
     return True
 
 
+_HOST = re.compile(r"[0-9A-Za-z_:.%][0-9A-Za-z_:.%-]{0,254}")
+"""What Kafka takes for a host (`EndPoint.UriParseExp`), underscores and zones of IPv6 too; no dash begins one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a Kafka node or ZooKeeper server listens."""
+    """Where a Kafka node or ZooKeeper server listens. Raises ValueError for what is no host."""
 
     host: str
     port: int
+
+    def __post_init__(self) -> None:
+        if _HOST.fullmatch(self.host) is None:
+            raise ValueError(f"{self.host[:60]!r} is no name or address of a host")
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

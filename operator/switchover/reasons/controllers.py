@@ -101,6 +101,16 @@ QUORUM_VOLUMES_LOST = Reason(
             'take back by itself (it is the stated exception to "everything can be undone until Finalize").',
     prose=True)
 
+EDITS_CANNOT_BE_WRITTEN = Reason(
+    SUBJECT, "EditsCannotBeWritten", Urgency.STANDS,
+    meaning="A value that the edits of the pods would be made of is not one line, or not one word where it must be one: "
+            "the rest of it would be a directive of its own. Nothing is written.",
+    look="The message has the value and where it stands: a broker's settings, or the ControllerRevision that keeps what "
+         "the brokers were.",
+    do="Give the broker a value without control characters (and, in a name, without blanks), and restart it. A "
+       "ControllerRevision cannot be edited: somebody made it again, and who may do that should be found out; make it "
+       "once more from a backup.")
+
 SETTINGS_UNKNOWN = Reason(
     SUBJECT, "SettingsUnknown", Urgency.LOOK,
     meaning="A broker's live settings could not be read.",

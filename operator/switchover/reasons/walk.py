@@ -168,6 +168,16 @@ POINT_OF_NO_RETURN = Reason(
     do="`switchover resume kmig/NAME` (`cgmig` for a group) and let it end. A group can still be moved the other "
        "way by a migration of its own: a new ConsumerGroupMigration with the opposite `protocol.to`.")
 
+CLUSTER_ID_CHANGED = Reason(
+    SUBJECT, "ClusterIdChanged", Urgency.NOW,
+    meaning="ZooKeeper or a broker says another cluster id than the one that Preflight put on record. Controllers are "
+            "formatted with that id, and a broker or a controller of another one would join nothing. Nothing is moved or "
+            "written, forward or back.",
+    look="`status.clusterId`; `/cluster/id` in ZooKeeper, with its modification time (`zookeeper-shell.sh`, `get -s`); "
+         "`cluster.id` in the brokers' `meta.properties`, which nobody changes by accident.",
+    do="If `/cluster/id` was written, write back what the brokers' `meta.properties` say, and find out who may write it. "
+       "If the address leads to another ensemble now, lead it back. If the status was edited, put its `clusterId` back.")
+
 RECORD_CONTRADICTED = Reason(
     SUBJECT, "RecordContradicted", Urgency.NOW,
     meaning="The step in `status.progress` is not where the cluster or the group is: what is seen is not what the "

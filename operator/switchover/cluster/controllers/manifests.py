@@ -16,7 +16,7 @@ from switchover.cluster.compute import as_counted
 from switchover.cluster.controllers import listener
 from switchover.cluster.door import mount, reach
 from switchover.cluster.door.brokers import Brokers, upgraded
-from switchover.cluster.door.layout import SKIPS, Layout, layout_of
+from switchover.cluster.door.layout import SKIPS, ContainerMissing, Layout, layout_of
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.cluster.template import mount_below
 from switchover.kubernetes.gitops import MARKS
@@ -70,14 +70,17 @@ def voters(spec: KafkaMigrationSpec, namespace: str, credentials: Mapping[str, s
 
 
 def log_dir(original: Mapping[str, Any], brokers: Brokers) -> str:
-    """Where a controller keeps its metadata log, in a pod that is a copy of this template."""
+    """Where a controller keeps its metadata log, in a pod that is a copy of this template. Raises ContainerMissing."""
     below = mount_below(_kafka(original["template"], brokers), brokers.log_dir)
     return f"{below['mountPath'].rstrip('/') if below is not None else FALLBACK}/{METADATA}"
 
 
 def _kafka(template: Mapping[str, Any], brokers: Brokers) -> Mapping[str, Any]:
-    """The container that runs Kafka."""
-    found: Mapping[str, Any] = next(each for each in template["spec"]["containers"] if each["name"] == brokers.container)
+    """The container that runs Kafka. Raises ContainerMissing."""
+    found: Mapping[str, Any] | None = next(
+        (each for each in template["spec"]["containers"] if each["name"] == brokers.container), None)
+    if found is None:
+        raise ContainerMissing(f"there is no container {brokers.container}")
     return found
 
 

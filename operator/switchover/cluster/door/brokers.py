@@ -10,6 +10,7 @@ from typing import Any
 
 from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster import modes
+from switchover.cluster.door.directives import NotADirective, line, word
 from switchover.cluster.door.layout import container_of, layout_of, waits_for_zookeeper
 
 KEPT = "brokers"
@@ -37,6 +38,14 @@ class Brokers:
     waits: bool = False
     listener: str = ""
 
+    def __post_init__(self) -> None:
+        """Raises NotADirective for what cannot be part of the edits."""
+        word(self.release, "release")
+        if self.log_dir:
+            line(self.log_dir, "log.dirs")
+        for name in self.encrypted:
+            word(name, PROTOCOL_MAP)
+
     def data(self) -> dict[str, Any]:
         """As it is kept."""
         return asdict(self) | {"encrypted": list(self.encrypted)}
@@ -44,7 +53,7 @@ class Brokers:
 
 def find(template: Mapping[str, Any], brokers: BrokerSet, settings: Mapping[str, str], image: str = "") -> Brokers:
     """Of the template as the user wrote it, what one of these brokers runs with, and the image that they are upgraded to.
-    Raises ContainerMissing."""
+    Raises ContainerMissing and NotADirective."""
     container = upgraded(container_of(template, brokers), image)
     version = settings.get(modes.PROTOCOL_VERSION, "")
     release = modes.release_of(version)
@@ -80,10 +89,15 @@ def upgraded(container: Mapping[str, Any], image: str) -> Mapping[str, Any]:
     return {**container, "image": image} if image else container
 
 
-def kept(original: Mapping[str, Any]) -> Brokers | None:
-    """What a ControllerRevision keeps; None for one of a release that kept nothing of this."""
+def kept(original: Mapping[str, Any]) -> Brokers | str | None:
+    """What a ControllerRevision keeps, or why it cannot be used; None for one of a release that kept nothing of this."""
     found = original.get(KEPT)
     if not found:
         return None
-    known = {field.name: found[field.name] for field in fields(Brokers) if field.name in found}   # others keep more or less
-    return Brokers(**{**known, "encrypted": tuple(known["encrypted"])})
+    try:                                               # others keep more or less
+        known = {field.name: found[field.name] for field in fields(Brokers) if field.name in found}
+        return Brokers(**{**known, "encrypted": tuple(known["encrypted"])})
+    except NotADirective as error:
+        return str(error)
+    except (TypeError, KeyError):
+        return "it is not of the form that Switchover writes"

@@ -6,24 +6,26 @@ user's file need be known here, since the door reads it in the pod, passwords in
 """
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from javaproperties import escape, unescape
+from javaproperties import unescape
 
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import modes
 from switchover.cluster.door.brokers import PROTOCOL_MAP, Brokers
+from switchover.cluster.door.directives import Directive
 from switchover.cluster.door.layout import SKIPPED
 from switchover.cluster.door.scripts import DOOR
 from switchover.cluster.modes import Voters
 from switchover.kafka.node import MARKER
 from switchover.metadata.names import STANDARD_AUTHORIZER
 
+_set = Directive.setting
 
-def broker(mode: str, node_id: int, voters: Voters | None, brokers: Brokers) -> tuple[str, ...]:
+
+def broker(mode: str, node_id: int, voters: Voters | None, brokers: Brokers) -> tuple[Directive, ...]:
     """Of a broker in one of the modes that have edits; without the quorum only modes.WITHOUT_QUORUM can be told. Raises
-    ValueError for another.
+    ValueError for another, and NotADirective.
 
     A newer Kafka takes its own protocol version for the one that is not set, so that of an upgraded broker is.
     """
@@ -31,21 +33,21 @@ def broker(mode: str, node_id: int, voters: Voters | None, brokers: Brokers) -> 
     held = [_set(modes.PROTOCOL_VERSION, version)] if version else []
     match mode, voters:
         case NodeMode.ZOOKEEPER, _:
-            return ("mode A",)
+            return (Directive("mode", "A"),)
         case NodeMode.ZOOKEEPER_PINNED, _:
-            return ("mode U", _set(modes.PROTOCOL_VERSION, brokers.version))
+            return (Directive("mode", "U"), _set(modes.PROTOCOL_VERSION, brokers.version))
         case NodeMode.ZOOKEEPER_RAISED, _:
-            return ("mode R", *held)
+            return (Directive("mode", "R"), *held)
         case NodeMode.MIGRATION, Voters():
-            return ("mode B", *_quorum(voters, brokers), *held, _set(modes.MIGRATION_FLAG, "true"))
+            return (Directive("mode", "B"), *_quorum(voters, brokers), *held, _set(modes.MIGRATION_FLAG, "true"))
         case NodeMode.KRAFT, Voters():
-            return ("mode C", *_drop(modes.ZOOKEEPER_ONLY), *_quorum(voters, brokers), _AUTHORIZER,
+            return (Directive("mode", "C"), *_drop(modes.ZOOKEEPER_ONLY), *_quorum(voters, brokers), _AUTHORIZER,
                     _set("process.roles", "broker"), _set("node.id", str(node_id)))
     raise ValueError(f"a broker has no mode '{mode}'")
 
 
 def controller(mode: str, node_id: int, voters: Voters, brokers: Brokers, cluster_id: str,
-               log_dir: str) -> tuple[str, ...]:
+               log_dir: str) -> tuple[Directive, ...]:
     """Of a running controller, whose pod starts as a copy of a broker's. Raises ValueError for another mode.
 
     A KRaft controller decides with its own copy of settings such as default.replication.factor and min.insync.replicas, so
@@ -53,75 +55,68 @@ def controller(mode: str, node_id: int, voters: Voters, brokers: Brokers, cluste
     """
     own = (*_quorum(voters, brokers), _AUTHORIZER, _set("process.roles", "controller"), _set("node.id", str(node_id)),
            _set("listeners", f"{voters.listener.name}://:{voters.listener.port}"), _set("log.dirs", log_dir))
-    begun = (f"format {cluster_id} {brokers.release} {log_dir}",
-             f"names {' '.join(address.host for _, address in sorted(voters.addresses.items()))}")
+    begun = (Directive("format", cluster_id, brokers.release, rest=log_dir),
+             Directive("names", *(address.host for _, address in sorted(voters.addresses.items()))))
     match mode:
         case NodeMode.MIGRATION_CONTROLLER:
             # Controllers connect to ZooKeeper-mode brokers there; registration wants it named (KAFKA-16468).
-            named = "copy inter.broker.listener.name security.inter.broker.protocol PLAINTEXT"
+            named = Directive("copy", "inter.broker.listener.name", "security.inter.broker.protocol", "PLAINTEXT")
             made = (SKIPPED,) if brokers.waits else ()                 # of the variable that the controllers' pod has for it
-            return ("mode P", *begun, named, *_drop((*modes.BROKER_ONLY, "security.inter.broker.protocol", *made)), *own,
+            return (Directive("mode", "P"), *begun, named,
+                    *_drop((*modes.BROKER_ONLY, "security.inter.broker.protocol", *made)), *own,
                     _set(modes.MIGRATION_FLAG, "true"))
         case NodeMode.KRAFT_CONTROLLER:
-            return ("mode F", *begun, *_drop((*modes.BROKER_ONLY, *modes.MIGRATION_ONLY)), *own)
+            return (Directive("mode", "F"), *begun, *_drop((*modes.BROKER_ONLY, *modes.MIGRATION_ONLY)), *own)
     raise ValueError(f"a controller has no mode '{mode}'")
 
 
-STOPPED = ("mode Stopped",)
-_AUTHORIZER = f"swap authorizer.class.name {modes.ACL_AUTHORIZER} {STANDARD_AUTHORIZER}"
+STOPPED = (Directive("mode", "Stopped"),)
+_AUTHORIZER = Directive("swap", "authorizer.class.name", modes.ACL_AUTHORIZER, STANDARD_AUTHORIZER)
 
 
-def _quorum(voters: Voters, brokers: Brokers) -> Iterator[str]:
+def _quorum(voters: Voters, brokers: Brokers) -> Iterator[Directive]:
     listener = voters.listener
     if moved := modes.moved_stores(voters):
         for name in brokers.encrypted:
             if name == listener.name:                  # theirs may name it already; it has its own stores
                 continue
-            yield from (f"copy listener.name.{name.lower()}.{key} {key}" for key in moved)
+            yield from (Directive("copy", f"listener.name.{name.lower()}.{key}", key) for key in moved)
         yield from _drop(moved)
     yield _set("controller.quorum.voters", str(voters))
     yield _set("controller.listener.names", listener.name)
-    yield f"join {PROTOCOL_MAP} {listener.name}:{listener.security_protocol} {modes.DEFAULT_PROTOCOL_MAP}"
+    yield Directive("join", PROTOCOL_MAP, f"{listener.name}:{listener.security_protocol}", modes.DEFAULT_PROTOCOL_MAP)
     yield from (_set(key, value) for key, value in sorted(listener.settings.items()))
 
 
-def _drop(keys: Iterable[str]) -> Iterator[str]:
-    return (f"drop {key}" for key in keys)
-
-
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-
-
-def _set(key: str, value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\f", "\\f")
-    return f"set {key}={_NOT_ASCII.sub(lambda found: escape(found[0]), escaped)}"
+def _drop(keys: Iterable[str]) -> Iterator[Directive]:
+    return (Directive("drop", key) for key in keys)
 
 
 # --- the file of a pod ------------------------------------------------------------------------------------------------
 
 
-def written(directives: Sequence[str]) -> str:
+def written(directives: Sequence[Directive]) -> str:
     """The file with these directives, and a marker that no other edits and no other script have."""
     mode, *others = directives
     digest = hashlib.sha256("\n".join((DOOR, *directives)).encode()).hexdigest()[:8]
-    return "\n".join((mode, f"marker {mode.partition(' ')[2]}.{digest}", *others, ""))
+    return "\n".join((mode, Directive("marker", f"{mode.partition(' ')[2]}.{digest}"), *others, ""))
 
 
 def marker_of(file: str) -> str:
     """The marker that a process shows which was started with this file; "" when there is none."""
-    return next((MARKER + line.partition(" ")[2] for line in file.splitlines() if line.startswith("marker ")), "")
+    return next((MARKER + line.partition(" ")[2] for line in file.split("\n") if line.startswith("marker ")), "")
 
 
 def settings_of(file: str) -> Mapping[str, str]:
     """What the file sets."""
-    pairs = (line.removeprefix("set ").partition("=") for line in file.splitlines() if line.startswith("set "))
+    pairs = (line.removeprefix("set ").partition("=") for line in file.split("\n") if line.startswith("set "))
     return {key: unescape(value) for key, _, value in pairs}
 
 
 # --- what comes of it -------------------------------------------------------------------------------------------------
 
 
-def applied(directives: Iterable[str], properties: Mapping[str, str]) -> dict[str, str]:
+def applied(directives: Iterable[Directive], properties: Mapping[str, str]) -> dict[str, str]:
     """The properties that the door makes of `properties`, those of the file and the command line together."""
     found = dict(properties)
     for directive in directives:

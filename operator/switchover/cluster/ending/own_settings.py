@@ -25,7 +25,7 @@ def lines(edits: Mapping[str, str], script: str, cluster_id: str) -> Iterator[st
         each = ", ".join(f"{pod} {value}" for pod, value in values.items())
         told = f": {each}" if len(set(values.values())) > 1 else f"={next(iter(values.values()))}"
         yield f"{key}{told}{_variable(key, prefix)}"
-    for directive in first.splitlines():
+    for directive in first.split("\n"):
         operation, _, rest = directive.partition(" ")
         words = rest.split(" ")
         if operation == "join":
@@ -34,7 +34,7 @@ def lines(edits: Mapping[str, str], script: str, cluster_id: str) -> Iterator[st
             yield f"{words[0]}={words[2]} where it is {words[1]}{_variable(words[0], prefix)}"
         elif operation == "copy":
             yield f"{words[0]}: as {words[1]} was, where it is not set{_variable(words[0], prefix)}"
-    if dropped := [directive.partition(" ")[2] for directive in first.splitlines() if directive.startswith("drop ")]:
+    if dropped := [directive.partition(" ")[2] for directive in first.split("\n") if directive.startswith("drop ")]:
         yield f"and without: {', '.join(f'{key}*' if key.endswith('.') else key for key in dropped)}"
     if preset is StartPreset.CONFLUENT:
         yield f"CLUSTER_ID={cluster_id} as a variable, which the image formats with"
@@ -43,7 +43,7 @@ def lines(edits: Mapping[str, str], script: str, cluster_id: str) -> Iterator[st
 
 
 def _settings(text: str) -> Iterator[tuple[str, str]]:
-    for directive in text.splitlines():
+    for directive in text.split("\n"):
         if directive.startswith("set "):
             key, _, value = directive.removeprefix("set ").partition("=")
             yield key, shown(key, value)

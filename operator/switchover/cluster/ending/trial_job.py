@@ -17,6 +17,7 @@ from switchover.api.meta import API_VERSION, AcceptedRisk
 from switchover.cluster import names, nodes, preflight, template
 from switchover.cluster.controllers.manifests import NOT_COPIED, PLACED, labels_that_place, without_host_ports
 from switchover.cluster.door import mount
+from switchover.cluster.door.directives import Directive
 from switchover.cluster.door.disks import NOT_DATA
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
 from switchover.cluster.door.scripts import DOOR, KEEP, TRIAL
@@ -33,7 +34,7 @@ TRIES = "SWITCHOVER_TRIES"
 """Variable of the first init container: a digest of what the Job was made of, above all the template."""
 COMPARED_WITH = "SWITCHOVER_COMPARED_WITH"
 """Another: the broker with which it is compared, as it ran when the Job was made."""
-EDITS = "\n".join(("mode Trial", *(f"tell {key}" for key in KEYS), ""))
+EDITS = "\n".join((Directive("mode", "Trial"), *(Directive("tell", key) for key in KEYS), ""))
 LAID_OUT = "switchover-trial"
 DEADLINE_SECONDS = 1800
 REQUESTS = {"cpu": "50m", "memory": "256Mi"}
@@ -116,7 +117,6 @@ def _manifest(picture: Picture, workload: Workload, tries: str, broker: Broker) 
     pod = picture.pod_of(broker.pod)
     given = {NONCE: names.digest([picture.uid, picture.now, workload.name]), TRIES: tries,
              COMPARED_WITH: json.dumps(told, sort_keys=True)}
-    cluster_id = next((view.value.cluster_id for view in picture.facts.views.values() if isinstance(view, Known)), "")
     return {
         "apiVersion": "batch/v1", "kind": "Job",
         "metadata": {
@@ -126,7 +126,7 @@ def _manifest(picture: Picture, workload: Workload, tries: str, broker: Broker) 
         "spec": {
             "backoffLimit": 0, "activeDeadlineSeconds": DEADLINE_SECONDS,
             "template": _pod(workload, picture.broker_sets[workload.name], broker, pod.node if pod is not None else "",
-                             cluster_id, {**placed, **labels}, given)},
+                             picture.cluster_id, {**placed, **labels}, given)},
     }
 
 

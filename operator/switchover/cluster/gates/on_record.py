@@ -1,7 +1,7 @@
 """The step on record against what is seen: a status is a record, not an order, and anybody may have written it.
 
-What the steps walked before this one have left behind, forward and back: the claims, the modes that nodes can have, and
-what the metadata log says.
+What the steps walked before this one have left behind, forward and back: the cluster's id, what the brokers were, the
+claims, the modes that nodes can have, and what the metadata log says.
 """
 
 from collections.abc import Callable
@@ -14,14 +14,16 @@ from switchover.cluster.door import edits
 from switchover.cluster.gates.ending import check_zookeeper_released
 from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.picture import Picture
+from switchover.cluster.preflight.brokers import find_unwritable
 from switchover.command import kubectl
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.gate import Gate, Verdict, fail, gravest, passed, unknown, wait
 from switchover.engine.record import RECORD
 from switchover.metadata.image import MigrationState
+from switchover.metadata.names import cluster_id
 from switchover.outside.observed import Known
 from switchover.reasons.controllers import METADATA_LOG_UNKNOWN
-from switchover.reasons.walk import AWAITING_APPROVAL, NOT_OBSERVED, RECORD_CONTRADICTED
+from switchover.reasons.walk import AWAITING_APPROVAL, CLUSTER_ID_CHANGED, NOT_OBSERVED, RECORD_CONTRADICTED
 
 MIGRATION, POST = MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 PUT_BACK = "put back the step that was on record (status.history has the moves)"
@@ -31,6 +33,38 @@ def _contradicted(picture: Picture, seen: str, subject: str, observed: object, t
                   cure: str = PUT_BACK) -> Verdict:
     told = f"the status says {picture.position.step} and {seen}: something else wrote that status"
     return fail(RECORD_CONTRADICTED, told, subject=subject, observed=observed, threshold=threshold, unblocks=cure)
+
+
+def find_cluster(picture: Picture) -> Verdict:
+    """ZooKeeper and the brokers are those of the cluster on record; who does not answer is for the gates that ask."""
+    at, recorded = picture.position, picture.recorded_cluster
+    if at.step == PREFLIGHT or not recorded:
+        return passed("no cluster is on record yet")
+    cure = (f"put the id {recorded!r} back where it was changed; if status.clusterId was changed, put back the one that"
+            " brokers and ZooKeeper say")
+    try:
+        cluster_id(recorded)
+    except ValueError as error:
+        return fail(CLUSTER_ID_CHANGED, f"status.clusterId: {error}; nothing is moved or written",
+                    subject="status.clusterId", observed=repr(recorded), unblocks=cure)
+    zookeeper = picture.facts.zookeeper
+    told = {} if picture.step.expected.released or not isinstance(zookeeper, Known) else {
+        "ZooKeeper's /cluster/id": zookeeper.value.cluster_id}
+    told |= {f"broker {broker_id}": view.value.cluster_id for broker_id, view in sorted(picture.facts.views.items())
+             if isinstance(view, Known) and view.value.cluster_id}
+    for who, said in told.items():
+        if said != recorded:
+            return fail(CLUSTER_ID_CHANGED, f"{who} says that the cluster is {said[:60]!r}, and Preflight found"
+                        f" {recorded!r}; nothing is moved or written", subject=who, observed=repr(said[:60]),
+                        threshold=repr(recorded), unblocks=cure)
+    return passed("the cluster is the one on record")
+
+
+def find_originals(picture: Picture) -> Verdict:
+    """Edits can be written of what is kept of the brokers; before anything is kept Preflight tells it of their settings."""
+    if picture.position.step == PREFLIGHT or picture.step.expected.released:
+        return passed("no edits are written")
+    return gravest(find_unwritable(picture), "edits can be written of it")
 
 
 def find_claims(picture: Picture) -> Verdict:
@@ -147,7 +181,7 @@ def find_users_of_zookeeper(picture: Picture) -> Verdict:
 
 
 FINDERS: tuple[Callable[[Picture], Verdict], ...] = (
-    find_log, find_claims, find_originals, find_assigned, find_users_of_zookeeper)
+    find_cluster, find_originals, find_log, find_claims, find_assigned, find_users_of_zookeeper)
 
 
 def check_record_holds(picture: Picture) -> Verdict:

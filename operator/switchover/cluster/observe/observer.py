@@ -159,7 +159,8 @@ class Observer:
             controllers = then.create_task(self._each(voters, lambda address, _: self._controller(address)))
             views = then.create_task(self._each(brokers, lambda address, _: self._brokers_client.metadata(address)))
             quorum = then.create_task(self._if(bool(voters), lambda: self._controllers_client.quorum(voters.values())))
-            log = then.create_task(self._if(bool(voters), lambda: self._controllers_client.log(voters)))
+            log = then.create_task(self._if(bool(voters), lambda: self._controllers_client.log(
+                voters, picture.recorded_cluster or None)))
             topic_tree = then.create_task(self._if(Need.TOPICS_IN_ZOOKEEPER in named, self.zookeeper.topics))
             partition_epoch = then.create_task(
                 self._partition_epoch(needs.epoch_is_read(picture, named, zookeeper.result())))

@@ -11,7 +11,7 @@ from switchover.command import kubectl
 from switchover.engine.gate import Verdict, check, fail, info, several, unknown, warn
 from switchover.kafka.releases import NEWEST_FETCH, final_protocol
 from switchover.outside.observed import Known, Unknown
-from switchover.reasons.controllers import SETTINGS_UNKNOWN
+from switchover.reasons.controllers import EDITS_CANNOT_BE_WRITTEN, SETTINGS_UNKNOWN
 from switchover.reasons.preflight_cluster import (
     GENERATED_BROKER_ID,
     NOT_IN_ZOOKEEPER_MODE,
@@ -134,7 +134,18 @@ def find_generated_ids(picture: Picture) -> Iterator[Verdict]:
                    subject="/brokers/seqid")
 
 
+def find_unwritable(picture: Picture) -> Iterator[Verdict]:
+    """Values that would be more than one word of a directive."""
+    for name in picture.broker_sets:
+        found = picture.brokers_of(name)
+        if isinstance(found, Unknown) and found.malformed:
+            yield fail(EDITS_CANNOT_BE_WRITTEN, found.why, subject=f"StatefulSet {name}",
+                       unblocks="correct the value that it names")
+
+
 CHECKS = (
+    check("EditsCanBeWritten", find_unwritable, "the edits of the pods can be made of what the brokers run with",
+          needs=(Need.BROKER_SETTINGS,)),
     check("Versions", find_wrong_versions, "all brokers speak one protocol version that can be migrated",
           needs=(Need.BROKER_SETTINGS,)),
     check("BrokerIds", find_generated_ids, "every broker was given its id", needs=(Need.EXAMINATION,)),

@@ -23,6 +23,7 @@ from switchover.cluster.rehearsal.settings import JUTE_MAXBUFFER, Attempt, Comma
 from switchover.kafka.ports import KafkaNodes, Registrar
 from switchover.metadata.cluster import Difference, difference
 from switchover.metadata.image import LogImage, MigrationState
+from switchover.metadata.names import cluster_id
 from switchover.metadata.node_json import document, text
 from switchover.outside.addresses import Address
 from switchover.outside.errors import Fenced, Refused, Unreachable
@@ -429,7 +430,7 @@ def _alike(one: Course, other: Course) -> bool:
 def _cluster_id(tree: Tree) -> str:
     """Of the cluster; where it cannot be read, which ends every broker, another one."""
     try:
-        return text(document(tree.nodes.get("/cluster/id")), "id")
+        return cluster_id(text(document(tree.nodes.get("/cluster/id")), "id"))
     except ValueError:
         return _uuid()
 

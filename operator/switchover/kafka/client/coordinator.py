@@ -30,6 +30,7 @@ from kio.static.primitive import i32, i32Timedelta
 from switchover.kafka.client.brokers import batches
 from switchover.kafka.client.connection import Connection, succeeded
 from switchover.kafka.client.consumer_protocol import PROTOCOL_TYPE
+from switchover.kafka.client.metadata import told_address
 from switchover.kafka.client.versions import api_keys
 from switchover.kafka.group import GroupState, Readiness
 from switchover.outside.addresses import Address
@@ -96,7 +97,7 @@ async def find_coordinators(node: Address, broker: Connection, groups: Sequence[
         answer = await broker.ask(FindCoordinatorRequest(coordinator_keys=tuple(batch)), FindCoordinatorResponse)
         for found in answer.coordinators:
             if found.error_code is ErrorCode.none:
-                address = Address(found.host, found.port)
+                address = told_address(f"the coordinator of group {found.key}", found.host, found.port)
                 coordinators.groups[address].append(found.key)
                 coordinators.ids[address] = found.node_id
             elif why := failure(node, found.error_code, found.key, f"find the coordinator of group {found.key}"):

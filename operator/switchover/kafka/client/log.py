@@ -98,10 +98,12 @@ class MetadataLog:
         self._tail: _Tail | None = None
         self._progress = _Progress()
 
-    async def follow(self, leader: Address, connection: Connection, leader_epoch: int) -> LogImage:
+    async def follow(self, leader: Address, connection: Connection, leader_epoch: int,
+                     cluster_id: str | None = None) -> LogImage:
         """Read on to the high watermark; start again from the beginning when the log is not the one read before.
 
-        Raises Refused when the log cannot be understood. What was read stays when this is interrupted.
+        Raises Refused when the log cannot be understood, or is that of another cluster, which the leader compares. What was
+        read stays when this is interrupted.
         """
         if self._epoch > leader_epoch:
             self._restart()
@@ -109,7 +111,7 @@ class MetadataLog:
             if self._snapshot is not None:
                 await self._read_snapshot(leader, connection, leader_epoch, self._snapshot)
                 continue
-            partition = await self._fetch(leader, connection, leader_epoch)
+            partition = await self._fetch(leader, connection, leader_epoch, cluster_id)
             if partition.snapshot_id.end_offset >= 0:
                 self._restart()
                 self._snapshot = _Snapshot(partition.snapshot_id.end_offset, partition.snapshot_id.epoch)
@@ -180,9 +182,11 @@ class MetadataLog:
             raise Unreachable(f"{leader}: answered without a snapshot of the metadata log")
         return answer.topics[0].partitions[0]
 
-    async def _fetch(self, leader: Address, connection: Connection, leader_epoch: int) -> PartitionData:
+    async def _fetch(self, leader: Address, connection: Connection, leader_epoch: int,
+                     cluster_id: str | None) -> PartitionData:
         tail = self._tail
         answer = await connection.ask(FetchRequest(
+            cluster_id=cluster_id,
             max_wait=i32Timedelta.parse(timedelta()),
             min_bytes=i32(0),
             max_bytes=MAX_BYTES,
@@ -195,6 +199,8 @@ class MetadataLog:
             ),)),),
             forgotten_topics_data=(),
         ), FetchResponse)
+        if answer.error_code is ErrorCode.inconsistent_cluster_id:
+            raise Refused(f"{leader}: is a controller of another cluster than {cluster_id}")
         succeeded(leader, answer.error_code, "read the metadata log", "ClusterAction")
         if len(answer.responses) != 1 or len(answer.responses[0].partitions) != 1:
             raise Unreachable(f"{leader}: answered without the metadata log")

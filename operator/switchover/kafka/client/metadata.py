@@ -8,7 +8,7 @@ from kio.schema.types import TopicName
 
 from switchover.kafka.client.connection import Connection
 from switchover.outside.addresses import Address
-from switchover.outside.errors import Untold
+from switchover.outside.errors import Malformed, Untold
 
 
 async def metadata(node: Address, connection: Connection, topics: Iterable[str] | None) -> MetadataResponse:
@@ -30,5 +30,13 @@ async def metadata(node: Address, connection: Connection, topics: Iterable[str] 
 
 
 def addresses(answer: MetadataResponse) -> dict[int, Address]:
-    """Where each broker listens, by its id."""
-    return {broker.node_id: Address(broker.host, broker.port) for broker in answer.brokers}
+    """Where each broker listens, by its id. Raises Malformed."""
+    return {broker.node_id: told_address(f"broker {broker.node_id}", broker.host, broker.port) for broker in answer.brokers}
+
+
+def told_address(who: str, host: str, port: int) -> Address:
+    """Where somebody listens, as a broker says. Raises Malformed, which names who."""
+    try:
+        return Address(host, port)
+    except ValueError as error:
+        raise Malformed(f"{who} is said to listen at {error}") from None

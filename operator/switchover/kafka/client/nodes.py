@@ -96,7 +96,7 @@ class KafkaWire:
             raise Refused("; ".join(refusals))
         raise Unreachable("no voter leads the quorum: " + "; ".join(str(error) for error in errors))
 
-    async def log(self, voters: Mapping[int, Address]) -> LogImage:
+    async def log(self, voters: Mapping[int, Address], cluster_id: str | None = None) -> LogImage:
         """Follow the metadata log; one call at a time. Interrupted by its time limit, the next call goes on."""
         quorum = await self.quorum(voters.values())
         leader = voters.get(quorum.leader_id)
@@ -104,7 +104,7 @@ class KafkaWire:
             raise Unreachable(f"node {quorum.leader_id} leads the quorum, but is none of the voters "
                               f"{sorted(voters)} known here")
         async with self._connected(leader, ANSWER_SECONDS) as connection:
-            return await self._log.follow(leader, connection, quorum.leader_epoch)
+            return await self._log.follow(leader, connection, quorum.leader_epoch, cluster_id)
 
     async def examine(self, broker: Address, broker_id: int) -> BrokerExamination:
         """Settings, log directories and our rights, as a broker tells them."""

@@ -78,7 +78,10 @@ def voters(text: str) -> dict[int, Address]:
             raise BadConfig(f"drift.quorumVoters: {part.strip()!r:.80} is not ID@HOST:PORT")
         if int(match[1]) in found:
             raise BadConfig(f"drift.quorumVoters names node {match[1]} twice")
-        found[int(match[1])] = Address(match[2], int(match[3]))
+        try:
+            found[int(match[1])] = Address(match[2], int(match[3]))
+        except ValueError as error:
+            raise BadConfig(f"drift.quorumVoters: {error}") from None
     return found
 
 

@@ -4,12 +4,15 @@ Every function raises ValueError with the reason when the data is not what Kafka
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from urllib.parse import urlsplit
 
+from switchover.metadata import names
 from switchover.metadata.node_json import document, items, mapping, number, replicas, text
 from switchover.outside.addresses import Address
 from switchover.zookeeper.nodes import ControllerNode, MigrationNode, ZooKeeperTopic
+
+_ENDPOINT = re.compile(r"(.*)://\[?([^\[\]]+?)\]?:([0-9]{1,5})")
 
 
 def integer(data: bytes | None) -> int:
@@ -19,7 +22,7 @@ def integer(data: bytes | None) -> int:
 
 def cluster_id(data: bytes | None) -> str:
     """`/cluster/id`."""
-    return text(document(data), "id")
+    return names.cluster_id(text(document(data), "id"))
 
 
 def controller(data: bytes | None, ephemeral_owner: int, version: int) -> ControllerNode:
@@ -55,11 +58,10 @@ def endpoints(data: bytes | None) -> Mapping[str, Address]:
     """`/brokers/ids/N`: listener name -> address."""
     found = {}
     for endpoint in items(document(data), "endpoints"):
-        listener, separator, location = str(endpoint).partition("://")
-        parts = urlsplit(f"//{location}")
-        if not separator or not parts.hostname or parts.port is None:
+        match = _ENDPOINT.fullmatch(str(endpoint))
+        if match is None or int(match[3]) > 65535:
             raise ValueError(f"endpoint {str(endpoint)[:100]!r} is not LISTENER://host:port")
-        found[listener] = Address(parts.hostname, parts.port)
+        found[match[1]] = Address(match[2].lower(), int(match[3]))
     return found
 
 
