@@ -154,7 +154,7 @@ async def measure(topics: int, directory: Path) -> str:
     await users.close()
     writer.stop()
     server.stop()
-    shown = masked(found.nodes, None)
+    shown = masked(found.nodes)
     parts = packed(Tree(shown))
     operator = Memory.of_this_process()
     (directory / "replica").mkdir()

@@ -7,6 +7,7 @@ from pathlib import Path
 from adapters.servers import libraries
 from patience import stretched
 from switchover.metadata.kafka_config import (
+    BROKER,
     CLIENT_QUOTAS,
     FEATURES,
     IP_QUOTAS,
@@ -15,6 +16,7 @@ from switchover.metadata.kafka_config import (
     names_classes,
     why_not,
 )
+from switchover.metadata.passwords import is_password
 
 ORACLE = Path(__file__).parent / "java" / "KafkaConfigOracle.java"
 MANY_SPELLINGS = "message.format.version"
@@ -60,6 +62,9 @@ def test_the_tables_and_every_verdict_are_kafkas() -> None:
     assert {key for key, type_ in brokers.items() if type_ == "CLASS"} <= {*filter(names_classes, brokers)}
     assert {key for key, type_ in brokers.items() if type_ == "LIST" and not names_classes(key)} == LISTS_OF_NO_CLASSES
     assert {*LISTS_OF_CLASSES} <= brokers.keys()
+    dynamic = of("dynamic", told)
+    assert {key for key, type_ in dynamic.items() if type_ != "PASSWORD"} | of("throttle", told).keys() == BROKER
+    assert {key for key, type_ in dynamic.items() if type_ == "PASSWORD"} == {*filter(is_password, dynamic)}
     ours = ["refused" if why_not(TOPIC[key], value) else "taken" for key, value in settings]
     differing = [(setting, theirs) for setting, mine, theirs in zip(settings, ours, verdicts, strict=True) if mine != theirs]
     assert differing == []

@@ -42,12 +42,12 @@ def told(found: Report) -> set[tuple[str, str]]:
 
 def given_of(nodes: Nodes) -> Mapping[str, str]:
     """By which a Job says of which tree it is."""
-    return {TREE_DIGEST: Tree(masked(nodes, None)).digest, NONCE: "n0nce"}
+    return {TREE_DIGEST: Tree(masked(nodes)).digest, NONCE: "n0nce"}
 
 
 def tree_files(directory: Path, nodes: Nodes) -> Path:
     directory.mkdir()
-    for index, part in enumerate(pack.packed(Tree(masked(nodes, None)))):
+    for index, part in enumerate(pack.packed(Tree(masked(nodes)))):
         (directory / f"{index:04}").write_text(part)
     return directory
 
@@ -61,7 +61,7 @@ def test_a_clean_tree_in_the_pods_own_command_and_no_credential_comes_to_it(tmp_
     found = reports.read(message.read_text())
     assert (found.passed, found.findings, found.topics) == (True, (), 8), found
     assert reports.read(lines[-1]) == replace(found, nonce="")
-    assert (found.digest, found.nonce) == (Tree(masked(clean(), None)).digest, "n0nce")
+    assert (found.digest, found.nonce) == (Tree(masked(clean())).digest, "n0nce")
     keys = json.loads(clean()["/config/users/alice"] or b"")["config"]["SCRAM-SHA-512"].split(",")
     secrets = [key.partition("=")[2].encode() for key in keys[:3]]
     everywhere = [file for file in replica.rglob("*") if file.is_file()]

@@ -48,6 +48,7 @@ READERS: list[tuple[Callable[[bytes], Any], Any, type[Exception] | tuple[type[Ex
     (lambda data: reports.disks(data.decode(errors="replace")), "disks 1 0 1 2 3", ()),
     (lambda data: baseline.parse(data.decode(errors="replace"), "g"), {"group": "g", "until": 1}, ValueError),
     (node_json.document, {"version": 1}, ValueError),
+    (documents.first, {"version": 1}, ValueError),
     (znodes.integer, 1, ValueError),
     (znodes.cluster_id, {"version": "1", "id": "MkU3OEVBNTcwNTJENDM2Qg"}, ValueError),
     (lambda data: znodes.controller(data, 7, 3),

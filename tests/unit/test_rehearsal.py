@@ -1,6 +1,5 @@
 """The pure half of a rehearsal: what is copied, what is masked, what a log may tell, and what a course means."""
 
-import json
 import os
 import subprocess
 from collections.abc import Mapping
@@ -19,12 +18,11 @@ from switchover.cluster.rehearsal.course import Canary, Course, Process, Reached
 from switchover.cluster.rehearsal.judge import End, Seen
 from switchover.cluster.rehearsal.judge import report as judged
 from switchover.cluster.rehearsal.log import LOG4J, Trouble, troubles
-from switchover.cluster.rehearsal.mask import masked
 from switchover.cluster.rehearsal.report import Finding, Report, Stage
 from switchover.cluster.rehearsal.scripts import RUN
 from switchover.cluster.rehearsal.settings import Attempt, Command, Ids, Place, zookeeper
 from switchover.job_message import LARGEST
-from switchover.metadata.cluster import Difference, Hidden, Resource
+from switchover.metadata.cluster import Difference
 from switchover.zookeeper.tree import Tree, below, to_create
 
 TREE = Tree(clean())
@@ -98,37 +96,6 @@ def test_a_large_tree_comes_in_parts_and_none_may_be_missing_or_of_another(monke
     for broken in (parts[:-1], parts[1:], (parts[0], *other[1:]), (), ("x",), ("1 2",), ("one two three",)):
         with pytest.raises(ValueError, match="packed tree"):
             pack.unpacked(broken)
-
-
-# --- no credential ------------------------------------------------------------------------------------------------------
-
-KEYS = json.loads(clean()["/config/users/alice"] or b"")["config"]["SCRAM-SHA-512"].split(",")[:3]
-SALTED = "salt=c2FsdA==,stored_key=c3Q=,server_key=c2U=,iterations=1"
-
-
-def test_no_credential_enters_a_replica_and_what_is_masked_has_its_form() -> None:
-    secrets = {"/config/brokers/1": b'{"version":1,"config":{"listener.name.x.ssl.key.password":"hunter2","a":"b"}}',
-               "/config/users/evil": f'{{"config":{{"SCRAM-SHA-1":"{SALTED}"}}}}'.encode()}
-    shown = masked(clean() | secrets, None)
-    text = b"\n".join(data or b"" for data in shown.values()).decode()
-    for secret in ("hunter2", "c2FsdA", "c3Q=", "c2U=", *(key.partition("=")[2] for key in KEYS)):
-        assert secret not in text
-    assert json.loads(shown["/config/brokers/1"] or b"")["config"]["a"] == "b"
-    found = Tree(shown).metadata()
-    assert {**found.malformed, **found.scram}.keys() >= METADATA.scram.keys()
-    assert found.topics == METADATA.topics
-    assert found.scram["alice", "SCRAM-SHA-512"].iterations == 4096
-    assert found.configs[Resource("broker", "1")]["listener.name.x.ssl.key.password"] == Hidden("masked")
-
-
-def test_masking_is_always_the_same_and_leaves_what_is_ill_formed() -> None:
-    assert masked(clean(), None) == masked(clean(), None)
-    broken = {"/config/users/a": b'{"config":{"SCRAM-SHA-512":"salt=xyz"}}', "/config/users/b": b"{",
-              "/config/users/c": b"[]",
-              "/config/users/d": b'{"config":{"SCRAM-SHA-512":"salt=!,stored_key=!,server_key=!,iterations=1"}}',
-              "/config/brokers/1": b'{"config":{"ssl.key.password":"encryptedPassword:x"}}', "/config/topics/t": None,
-              "/config/users/e": b'{"config":{"SCRAM-SHA-512":1}}', "/brokers/topics/t": b'{"config":{"a.password":"x"}}'}
-    assert masked(broken, None) == broken
 
 
 # --- logs ---------------------------------------------------------------------------------------------------------------

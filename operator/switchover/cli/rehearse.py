@@ -77,7 +77,7 @@ async def _rehearse(own_image: str, migration: KafkaMigration, release: str, wor
     told("reading ZooKeeper")
     found = await clients.clients(controllers=False)
     tree = await found.tree.export()
-    export = handed_in(tree, found.encoder_secret)
+    export = handed_in(tree)
     told(f"read {len(tree.nodes)} nodes, {len(tree.topics)} topics; nothing was written")
     classes = await _classes(found.brokers, Access(migration.spec.kafka.bootstrap_servers), told)
     name = names.job(migration.metadata.name, "try", (migration.metadata.name,))

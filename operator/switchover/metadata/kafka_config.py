@@ -75,6 +75,33 @@ CLIENT_QUOTAS: Mapping[str, Definition] = {
 """Of users and clients (`QuotaConfigs.userAndClientQuotaConfigs`)."""
 IP_QUOTAS: Mapping[str, Definition] = {"connection_creation_rate": _INT}
 """Of addresses (`QuotaConfigs.ipConfigs`)."""
+BROKER = frozenset((
+    "advertised.listeners", "background.threads", "compression.gzip.level", "compression.lz4.level", "compression.type",
+    "compression.zstd.level", "follower.replication.throttled.rate", "leader.replication.throttled.rate",
+    "listener.security.protocol.map", "listeners", "log.cleaner.backoff.ms", "log.cleaner.dedupe.buffer.size",
+    "log.cleaner.delete.retention.ms", "log.cleaner.io.buffer.load.factor", "log.cleaner.io.buffer.size",
+    "log.cleaner.io.max.bytes.per.second", "log.cleaner.max.compaction.lag.ms", "log.cleaner.min.cleanable.ratio",
+    "log.cleaner.min.compaction.lag.ms", "log.cleaner.threads", "log.cleanup.policy", "log.flush.interval.messages",
+    "log.flush.interval.ms", "log.index.interval.bytes", "log.index.size.max.bytes", "log.local.retention.bytes",
+    "log.local.retention.ms", "log.message.downconversion.enable", "log.message.timestamp.after.max.ms",
+    "log.message.timestamp.before.max.ms", "log.message.timestamp.difference.max.ms", "log.message.timestamp.type",
+    "log.preallocate", "log.retention.bytes", "log.retention.ms", "log.roll.jitter.ms", "log.roll.ms", "log.segment.bytes",
+    "log.segment.delete.delay.ms", "max.connection.creation.rate", "max.connections", "max.connections.per.ip",
+    "max.connections.per.ip.overrides", "message.max.bytes", "metric.reporters", "min.insync.replicas", "num.io.threads",
+    "num.network.threads", "num.recovery.threads.per.data.dir", "num.replica.fetchers", "principal.builder.class",
+    "producer.id.expiration.ms", "remote.fetch.max.wait.ms", "remote.log.index.file.cache.total.size.bytes",
+    "remote.log.manager.copy.max.bytes.per.second", "remote.log.manager.fetch.max.bytes.per.second",
+    "replica.alter.log.dirs.io.max.bytes.per.second", "sasl.enabled.mechanisms", "sasl.kerberos.kinit.cmd",
+    "sasl.kerberos.min.time.before.relogin", "sasl.kerberos.principal.to.local.rules", "sasl.kerberos.service.name",
+    "sasl.kerberos.ticket.renew.jitter", "sasl.kerberos.ticket.renew.window.factor", "sasl.login.refresh.buffer.seconds",
+    "sasl.login.refresh.min.period.seconds", "sasl.login.refresh.window.factor", "sasl.login.refresh.window.jitter",
+    "sasl.mechanism.inter.broker.protocol", "ssl.cipher.suites", "ssl.client.auth", "ssl.enabled.protocols",
+    "ssl.endpoint.identification.algorithm", "ssl.engine.factory.class", "ssl.keymanager.algorithm", "ssl.keystore.location",
+    "ssl.keystore.type", "ssl.protocol", "ssl.provider", "ssl.secure.random.implementation", "ssl.trustmanager.algorithm",
+    "ssl.truststore.location", "ssl.truststore.type", "transaction.partition.verification.enable",
+    "unclean.leader.election.enable"))
+"""Of brokers, those that may stand in ZooKeeper (`DynamicBrokerConfig`, `QuotaConfigs.brokerQuotaConfigs`), but for those of
+type PASSWORD."""
 FEATURES: Mapping[str, tuple[int, int]] = {"kraft.version": (0, 1), "metadata.version": (1, 21)}
 """The features that a broker of 3.9 knows, with the levels that it supports (`BrokerFeatures`)."""
 

@@ -6,18 +6,20 @@ import java.util.HexFormat;
 import java.util.Map;
 import java.util.TreeMap;
 import kafka.server.BrokerFeatures;
+import kafka.server.DynamicBrokerConfig;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.server.config.AbstractKafkaConfig;
 import org.apache.kafka.server.config.QuotaConfigs;
 import org.apache.kafka.storage.internals.log.LogConfig;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Kafka's own definitions of what stands in ZooKeeper, and its word on values. Run as a source file:
  * `java -cp "LIBS/*" KafkaConfigOracle.java`.
  *
- * Prints a line "topic|client|ip|broker KEY TYPE VALIDATOR" for each definition and "feature NAME LOW HIGH" for each feature of a
- * broker. Then reads a line "KEY VALUE" for each setting of a topic, the value in hexadecimal, and answers with "taken" or
+ * Prints a line "topic|client|ip|broker|throttle KEY TYPE VALIDATOR" for each definition, "dynamic KEY TYPE" for each of a broker that
+ * may change while it runs, and "feature NAME LOW HIGH" for each feature of a broker. Then reads a line "KEY VALUE" for each setting of a topic, the value in hexadecimal, and answers with "taken" or
  * "refused" as a broker does that reads it when it starts.
  */
 public class KafkaConfigOracle {
@@ -27,6 +29,10 @@ public class KafkaConfigOracle {
         print(out, "client", QuotaConfigs.userAndClientQuotaConfigs());
         print(out, "ip", QuotaConfigs.ipConfigs());
         print(out, "broker", AbstractKafkaConfig.CONFIG_DEF);
+        print(out, "throttle", QuotaConfigs.brokerQuotaConfigs());
+        for (String key : CollectionConverters.asJava(DynamicBrokerConfig.AllDynamicConfigs())) {
+            out.println("dynamic " + key + " " + AbstractKafkaConfig.CONFIG_DEF.configKeys().get(key).type);
+        }
         new TreeMap<>(BrokerFeatures.createDefault(false).supportedFeatures().features()).forEach(
             (name, range) -> out.println("feature " + name + " " + range.min() + " " + range.max()));
         var in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));

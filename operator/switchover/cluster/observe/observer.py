@@ -177,8 +177,7 @@ class Observer:
             examination = then.create_task(
                 self._examination(named, picture, kubernetes.result(), brokers, clients.value.encoder_secret, fresh))
             markers = then.create_task(self._markers(picture, brokers))
-            rehearsal = then.create_task(
-                self._rehearsals.seen(named, picture, clients.value.tree, clients.value.encoder_secret))
+            rehearsal = then.create_task(self._rehearsals.seen(named, picture, clients.value.tree))
             trials = then.create_task(self._trials(picture, needs.trials_are_read(picture, named)))
         seen = views.result()
         identified = await identities(

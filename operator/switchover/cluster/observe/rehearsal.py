@@ -33,25 +33,25 @@ class Rehearsals:
         """End what is under way: nobody asks any more, or it is read through a client that is closed soon."""
         self._tree.forget()
 
-    async def seen(self, named: Set[str], picture: Picture, zookeeper: ZooKeeperTree, secret: str | None
+    async def seen(self, named: Set[str], picture: Picture, zookeeper: ZooKeeperTree
                    ) -> tuple[Observed[JobRun | None], Observed[Export]]:
-        """The Job and the tree. `secret` is the brokers' `password.encoder.secret`."""
+        """The Job and the tree."""
         if Need.REHEARSAL not in named or not picture.spec.rehearsal.enabled:
             self.forget()
             return NOT_ASKED, NOT_ASKED
         name = job_name(picture)
         return await asyncio.gather(
             known(self._workloads.job(name, picture.made.get(f"Job {name}", "")), READ_SECONDS, self._clock),
-            self._tree.newest(lambda: _export(zookeeper, secret)))
+            self._tree.newest(lambda: _export(zookeeper)))
 
 
-async def _export(zookeeper: ZooKeeperTree, secret: str | None) -> Export:
+async def _export(zookeeper: ZooKeeperTree) -> Export:
     """The digest is that of the masked tree, as the replica tells it: what is masked does not change it."""
     tree = await zookeeper.export()
-    return await asyncio.to_thread(handed_in, tree, secret)
+    return await asyncio.to_thread(handed_in, tree)
 
 
-def handed_in(tree: Tree, secret: str | None) -> Export:
-    """The tree as a replica is given it: without credentials, in parts. `secret` as for `masked`."""
-    shown = Tree(masked(tree.nodes, secret), tree.denied, tree.gone)
+def handed_in(tree: Tree) -> Export:
+    """The tree as a replica is given it: without credentials, in parts."""
+    shown = Tree(masked(tree.nodes), tree.denied, tree.gone)
     return Export(shown.digest, packed(shown))

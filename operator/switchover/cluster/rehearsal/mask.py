@@ -1,67 +1,88 @@
-"""No credential enters a replica: those that are well formed give way to one of the same form, always the same.
+"""No credential enters a replica: in a node of /config only the values stay that belong to a key of Kafka's own which is no
+secret. Any other gives way to one of the same form, always the same, with which Kafka does the same: it copies settings that
+it does not know as texts, and quotas as numbers. What it cannot read stays unreadable, with nothing of what it was.
 
-Ill-formed ones stay as they are, for they are what is rehearsed; so no log of a replica is ever shown (log.py).
+Kafka reads more than it writes (its fields in another order, text after a document), and so does this.
 """
 
 import json
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from switchover import documents
-from switchover.metadata.passwords import decrypted, is_secret
+from switchover.metadata.kafka_config import BROKER, CLIENT_QUOTAS, IP_QUOTAS, TOPIC, Definition, is_whole
+from switchover.metadata.names import SCRAM_MECHANISMS
 
-PLACEHOLDER = "masked"
+PLACEHOLDER, NUMBER = "masked", "1"
+UNREADABLE = b"{"
+KNOWN: Mapping[str, Collection[str]] = {
+    "topics": {*TOPIC, "message.format.version"}, "brokers": BROKER, "users": CLIENT_QUOTAS, "clients": CLIENT_QUOTAS,
+    "ips": IP_QUOTAS}
+"""By the place below /config, the keys whose values stay."""
 
-_SCRAM = re.compile(r"salt=([^,]+),stored_key=([^,]+),server_key=([^,]+),iterations=(\d+)")
+_USER = re.compile(r"/config/users/[^/]+")
+_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?\s*")
+_KEYS = ("salt", "stored_key", "server_key")
+_INT = Definition("INT")
 
 
-def masked(nodes: Mapping[str, bytes | None], secret: str | None) -> dict[str, bytes | None]:
-    """The nodes without SCRAM keys and passwords. `secret` is the brokers' password.encoder.secret.
-
-    Passwords are put there in plain text, as the replica's controller has no secret. One that cannot be decrypted stays.
-    """
-    return {path: _node(path, data, secret) for path, data in nodes.items()}
+def masked(nodes: Mapping[str, bytes | None]) -> dict[str, bytes | None]:
+    """The nodes without SCRAM keys, passwords, and values of keys that Kafka does not know."""
+    return {path: _node(path, data) if data and path.startswith("/config/") else data for path, data in nodes.items()}
 
 
-def _node(path: str, data: bytes | None, secret: str | None) -> bytes | None:
-    if data is None or not path.startswith(("/config/users/", "/config/brokers/", "/config/topics/")):
-        return data
+def _node(path: str, data: bytes) -> bytes:
+    """Of Kafka's node that says nothing but its version and settings; other fields nobody reads."""
     try:
-        fields = documents.parsed(data)
-        config = dict(fields["config"])
-    except (ValueError, TypeError, KeyError):
-        return data
-    changed = {key: _value(path, key, value, secret) for key, value in config.items()}
-    return data if changed == config else json.dumps({**fields, "config": changed}).encode()
-
-
-def _value(path: str, key: str, value: Any, secret: str | None) -> Any:
-    if not isinstance(value, str):
-        return value
-    if path.startswith("/config/users/"):
-        return _scram(value)                    # whatever it is called: an unknown mechanism has keys as well
-    if not is_secret(key):
-        return value
-    try:
-        decrypted(value, secret)
+        found = documents.first(data)
     except ValueError:
+        return UNREADABLE
+    if not isinstance(found, dict):
+        return json.dumps(_alike(found)).encode()
+    config = found.get("config")
+    if isinstance(config, dict):
+        config = {key: _value(path, key, value) for key, value in config.items()}
+    fields = {"version": 1, "config": config if isinstance(config, dict) else _alike(config)}
+    return json.dumps({key: value for key, value in fields.items() if key in found}).encode()
+
+
+def _value(path: str, key: str, value: Any) -> Any:
+    if key in KNOWN.get(path.split("/")[2], ()) and not isinstance(value, list | dict):
         return value
-    return PLACEHOLDER
+    if _USER.fullmatch(path) and key in SCRAM_MECHANISMS.values() and isinstance(value, str):
+        return _scram(value)
+    return _alike(value)
+
+
+def _alike(value: Any) -> Any:
+    """A value of the same type; a text that is a number stays one."""
+    match value:
+        case bool() | None | "":
+            return value
+        case str():
+            return NUMBER if _NUMBER.fullmatch(value) else PLACEHOLDER
+        case list() | dict():
+            return type(value)()
+    return 1
 
 
 def _scram(value: str) -> str:
-    found = _SCRAM.fullmatch(value)
-    if found is None:
-        return value
+    """As `ScramCredentialUtils` reads it: four fields in any order, of which the last one of a name counts."""
+    items = value.rstrip(",").split(",")
+    fields = dict(item.split("=", 1) for item in items if item.partition("=")[0] and "=" in item)
     try:
-        salt, stored, server = (_nothing_of(part) for part in found.groups()[:3])
-    except ValueError:
-        return value
-    return f"salt={salt},stored_key={stored},server_key={server},iterations={found[4]}"
+        keys = {name: _nothing_of(fields[name]) for name in _KEYS}
+        iterations = fields["iterations"]
+    except (KeyError, ValueError):
+        return PLACEHOLDER
+    if len(fields) != len(_KEYS) + 1 or not all("=" in item[1:] for item in items) or not is_whole(iterations, _INT):
+        return PLACEHOLDER
+    return ",".join(f"{name}={text}" for name, text in {**keys, "iterations": str(int(iterations))}.items())
 
 
 def _nothing_of(text: str) -> str:
-    """Zeros of the same length. Raises ValueError for what is not base64."""
-    return b64encode(bytes(len(b64decode(text, validate=True)))).decode()
+    """Zeros of the same length, for Base64 with or without its padding. Raises ValueError for what is not Base64."""
+    padded = text if "=" in text else text + "=" * (-len(text) % 4)
+    return b64encode(bytes(len(b64decode(padded, validate=True)))).decode()
