@@ -26,7 +26,7 @@ class Node:
     def __init__(self, script: Callable[[int, bytes], Any]) -> None:
         self._script = script
         self._writers: list[asyncio.StreamWriter] = []
-        self.address = Address("", 0)
+        self.address = Address("127.0.0.1", 0)
 
     async def __aenter__(self) -> "Node":
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
