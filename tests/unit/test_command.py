@@ -15,7 +15,6 @@ from switchover.cluster.rehearsal import report
 from switchover.command import command, kubectl
 from switchover.engine.policy import Policy
 from switchover.kubernetes.gitops import ARGO_TRACKING, tool_of
-from switchover.outside.addresses import Address
 from switchover.outside.credentials import AllowedServers
 from switchover.zookeeper.client import znodes
 from unit.commands_of_source import not_made, sources
@@ -109,11 +108,12 @@ HOST = "x';touch pwned;'"
 
 
 def test_a_broker_that_registered_a_command_as_its_host_runs_nothing(tmp_path: Path) -> None:
-    """The attack: the printed command of a refused server, pasted."""
-    node = json.dumps({"endpoints": [f"PLAINTEXT://{HOST}:9092"]}).encode()
-    servers = list(znodes.endpoints(node).values()) or [Address(HOST, 9092)]       # were such a registration read
+    """The attack: the printed command of a refused server, pasted. Such a host is not read any more."""
+    with pytest.raises(ValueError, match="is no name or address of a host"):
+        znodes.endpoints(json.dumps({"endpoints": [f"PLAINTEXT://{HOST}:9092"]}).encode())
+    servers = znodes.endpoints(b'{"endpoints":["PLAINTEXT://a_b%c:9092"]}').values()
     said = AllowedServers((("kafka", 9092),), "kafka-client", "prod", "bootstrap.servers").why_not(servers)
-    patch = json.dumps({"stringData": {"bootstrap.servers": f"kafka:9092,{HOST}:9092"}}, separators=(",", ":"))
+    patch = json.dumps({"stringData": {"bootstrap.servers": "kafka:9092,a_b%c:9092"}}, separators=(",", ":"))
     assert pasted([said.partition("if it may go there: ")[2]], tmp_path / "here") == [
         ["kubectl", "-n", "prod", "patch", "secret", "kafka-client", "-p", patch]]
 
