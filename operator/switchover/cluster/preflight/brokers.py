@@ -1,6 +1,6 @@
 """What the brokers run with: their release, mode, protocol version and ids."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import modes
@@ -134,9 +134,9 @@ def find_generated_ids(picture: Picture) -> Iterator[Verdict]:
                    subject="/brokers/seqid")
 
 
-def find_unwritable(picture: Picture) -> Iterator[Verdict]:
-    """Values that would be more than one word of a directive."""
-    for name in picture.broker_sets:
+def find_unwritable(picture: Picture, among: Collection[str] | None = None) -> Iterator[Verdict]:
+    """Values that would be more than one word of a directive, of these StatefulSets or of all."""
+    for name in picture.broker_sets if among is None else among:
         found = picture.brokers_of(name)
         if isinstance(found, Unknown) and found.malformed:
             yield fail(EDITS_CANNOT_BE_WRITTEN, found.why, subject=f"StatefulSet {name}",
