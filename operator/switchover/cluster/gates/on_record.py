@@ -62,11 +62,11 @@ def find_cluster(picture: Picture) -> Verdict:
 
 def find_originals(picture: Picture) -> Verdict:
     """Edits can be written of what is kept of the brokers; before anything is kept Preflight tells it of their settings."""
-    state = picture.facts.kubernetes
-    if picture.step.expected.released or not isinstance(state, Known):
+    if picture.step.expected.released or not isinstance(state := picture.facts.kubernetes, Known):
         return passed("no edits are written")
     kept = [name for name in picture.broker_sets if state.value.originals.get(name) is not None]
-    return gravest(find_unwritable(picture, kept), "edits can be written of it")
+    found = (each for each in find_unwritable(picture, kept) if each.outcome is Outcome.FAIL)
+    return gravest(found, "edits can be written of it")
 
 
 def find_claims(picture: Picture) -> Verdict:

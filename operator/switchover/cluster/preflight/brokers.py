@@ -138,9 +138,10 @@ def find_unwritable(picture: Picture, among: Collection[str] | None = None) -> I
     """Values that would be more than one word of a directive, of these StatefulSets or of all."""
     for name in picture.broker_sets if among is None else among:
         found = picture.brokers_of(name)
-        if isinstance(found, Unknown) and found.malformed:
+        if isinstance(found, Unknown):
             yield fail(EDITS_CANNOT_BE_WRITTEN, found.why, subject=f"StatefulSet {name}",
-                       unblocks="correct the value that it names")
+                       unblocks="correct the value that it names") if found.malformed else \
+                unknown(SETTINGS_UNKNOWN, found.why, subject=f"StatefulSet {name}")
 
 
 CHECKS = (
