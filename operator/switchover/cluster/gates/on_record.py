@@ -60,7 +60,7 @@ def find_cluster(picture: Picture) -> Verdict:
     return passed("the cluster is the one on record")
 
 
-def find_originals(picture: Picture) -> Verdict:
+def find_edits(picture: Picture) -> Verdict:
     """Edits can be written of what is kept of the brokers; before anything is kept Preflight tells it of their settings."""
     if picture.step.expected.released or not isinstance(state := picture.facts.kubernetes, Known):
         return passed("no edits are written")
@@ -183,7 +183,7 @@ def find_users_of_zookeeper(picture: Picture) -> Verdict:
 
 
 FINDERS: tuple[Callable[[Picture], Verdict], ...] = (
-    find_cluster, find_originals, find_log, find_claims, find_assigned, find_users_of_zookeeper)
+    find_cluster, find_edits, find_log, find_claims, find_originals, find_assigned, find_users_of_zookeeper)
 
 
 def check_record_holds(picture: Picture) -> Verdict:
