@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -36,6 +37,49 @@ def _read(text: str | bytes, read: Callable[..., Any]) -> Any:
     raise ValueError(f"nests deeper than {DEEPEST} levels")
 
 
+def listed(text: str, take: Callable[[Any], None]) -> Any:
+    """The value of an answer of the API server, however deep, with no elements in its `items`: `take` gets one after the
+    other, so that they are not in memory at once. Raises ValueError for what is no JSON."""
+    try:
+        at = _begin(text, 0, "{")
+        found: dict[str, Any] = {}
+        while text[at:at + 1] != "}":
+            key, at = _ANSWERS.raw_decode(text, at)
+            at = _begin(text, at, ":")
+            if key == "items" and text[at:at + 1] == "[":
+                found[key], at = [], _begin(text, at, "[")
+                while text[at:at + 1] != "]":
+                    each, at = _ANSWERS.raw_decode(text, at)
+                    take(each)
+                    at = _next(text, at, "]")
+                at = _begin(text, at, "]")
+            else:
+                found[key], at = _ANSWERS.raw_decode(text, at)
+            at = _next(text, at, "}")
+        return found
+    except (RecursionError, TypeError) as error:
+        raise ValueError(f"no object: {type(error).__name__}") from None
+
+
+def _begin(text: str, at: int, mark: str) -> int:
+    """Where what follows that mark begins."""
+    at = _end_of_blanks(text, at)
+    if text[at:at + 1] != mark:
+        raise ValueError(f"{mark} is missing at letter {at}")
+    return _end_of_blanks(text, at + 1)
+
+
+def _next(text: str, at: int, end: str) -> int:
+    """Where the next element is, or the end."""
+    at = _end_of_blanks(text, at)
+    return at if text[at:at + 1] == end else _begin(text, at, ",")
+
+
+def _end_of_blanks(text: str, at: int) -> int:
+    found = _BLANKS.match(text, at)
+    return found.end() if found else at
+
+
 def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number of JSON")
 
@@ -45,3 +89,7 @@ def _number(word: str) -> float:
     if math.isinf(number):
         raise ValueError(f"{word[:20]} is too large a number")
     return number
+
+
+_ANSWERS = json.JSONDecoder(parse_constant=_no_number, parse_float=_number)
+_BLANKS = re.compile(r"[ \t\n\r]*")

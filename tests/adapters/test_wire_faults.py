@@ -150,13 +150,13 @@ async def test_an_answer_that_the_memory_limit_has_no_room_for_is_refused_with_t
 
 async def test_a_large_answer_is_read_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     threads: dict[bool, set[str]] = {False: set(), True: set()}
-    read = bounds.read
+    made = bounds.Measured.made
 
-    def noted(entity: type[Any], data: bytes, offset: int = 0) -> Any:
-        threads[len(data) > LARGE_ANSWER].add(threading.current_thread().name)
-        return read(entity, data, offset)
+    def noted(measured: bounds.Measured[Any]) -> Any:
+        threads[measured.end > LARGE_ANSWER].add(threading.current_thread().name)
+        return made(measured)
 
-    monkeypatch.setattr(bounds, "read", noted)
+    monkeypatch.setattr(bounds.Measured, "made", noted)
     broker = metadata_v10.MetadataResponseBroker(node_id=BrokerId(1), host="a", port=i32(9092), rack=None)
 
     def metadata(topics: int) -> Any:

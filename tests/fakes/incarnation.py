@@ -3,7 +3,7 @@
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
@@ -100,7 +100,7 @@ class SimulatedApiServer(ApiServer):
             self._incarnation.reads[plural] = self._incarnation.api.now()
         call = self._incarnation.call if method == "GET" else partial(self._incarnation.write, method, path)
         try:
-            return await call(lambda: serve(method, path, body, query, content_type))
+            return given(await call(lambda: serve(method, path, body, query, content_type)), parameters)
         except Problem as problem:
             raise translate(method, path, ApiException(status=problem.code, body=problem.body)) from None
 
@@ -126,8 +126,15 @@ class LateServer(SimulatedApiServer):
             self._told[path + labels] = now, told
         if isinstance(told, Problem):
             raise translate(method, path, ApiException(status=told.code, body=told.body))
-        answer: dict[str, Any] = copied(told)
-        return answer
+        return given(copied(told), parameters)
+
+
+def given(answer: dict[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Each object of a list to whom takes them."""
+    if take := parameters.get("take"):
+        for each in answer.pop("items"):
+            take(each)
+    return answer
 
 
 def serve_kopf(incarnation: Incarnation, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,7 +121,8 @@ async def test_of_what_stands_beside_workloads_each_is_found_by_what_it_is_about
 
 async def test_a_long_list_is_read_page_by_page(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of an answer is in memory at once: 10,000 pods would be more than the operator may use."""
-    monkeypatch.setattr(reflector, "PAGE", 3)
+    monkeypatch.setattr(api_server, "FIRST_PAGE", 3)
+    monkeypatch.setattr(api_server, "PAGE", 3)
     server.listed = [pod(str(number)) for number in range(7)]
     async with serving(server) as watched:
         assert await names(watched) == list("0123456")
@@ -129,7 +130,7 @@ async def test_a_long_list_is_read_page_by_page(server: Server, monkeypatch: pyt
 
 
 async def test_a_list_whose_next_page_has_expired_begins_anew(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reflector, "PAGE", 1)
+    monkeypatch.setattr(api_server, "FIRST_PAGE", 1)
     answer, expired = server.answer, [True]
 
     async def expires_once(request: web.Request) -> web.StreamResponse:

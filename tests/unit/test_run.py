@@ -45,7 +45,6 @@ def watches(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     monkeypatch.setattr(run.kopf, "operator", watched)
     monkeypatch.setattr(run, "KubernetesSurvey", lambda *_: Anything())
     monkeypatch.setattr(run, "log_as", lambda _: None)
-    monkeypatch.setattr(run, "start_http_server", lambda *_, **__: (Anything(), Anything()))
     monkeypatch.setattr(run, "answering", lambda *_: nullcontext())
     monkeypatch.setattr(run.sys, "setrecursionlimit", lambda _: None)
     monkeypatch.setattr(run, "look_seldom", lambda: None)

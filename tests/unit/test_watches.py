@@ -26,7 +26,7 @@ from switchover.operator.handlers import (
     why_not_ready,
 )
 from switchover.operator.metrics import Metrics
-from switchover.operator.probe import LIVE, READY, answering
+from switchover.operator.probe import LIVE, READY, answering, health
 from switchover.operator.turns import Turns
 from switchover.outside.errors import Unreachable
 from switchover.packed import Packed
@@ -226,7 +226,8 @@ async def test_where_nothing_is_watched_the_kubelet_is_told(stood: Kopf) -> None
 
 async def test_the_probe_says_why() -> None:
     here, why = port(), ["", ""]
-    async with answering(here, lambda: why[0], lambda: why[1]), aiohttp.ClientSession() as session:
+    pages = health(lambda: why[0], lambda: why[1])
+    async with answering(here, pages), aiohttp.ClientSession() as session:
         for why[:], answers in ((["", ""], {LIVE: (200, "alive\n"), READY: (200, "ready\n")}),
                              (["", "3 are left"], {LIVE: (200, "alive\n"), READY: (503, "3 are left\n")}),
                              (["shop/kafka hangs", ""], {LIVE: (503, "shop/kafka hangs\n")})):
@@ -234,5 +235,5 @@ async def test_the_probe_says_why() -> None:
                 async with session.get(f"http://127.0.0.1:{here}{path}") as found:
                     assert (found.status, await found.text()) == answer
         with pytest.raises(OSError, match="in use"):
-            async with answering(here, lambda: "", lambda: ""):
+            async with answering(here, pages):
                 pass

@@ -199,6 +199,7 @@ def test_it_takes_no_more_memory_than_was_added_up(kind: type[Any], make: Any, m
     finally:
         tracemalloc.stop()
     monkeypatch.setattr(memory, "room", lambda: len(data))
+    monkeypatch.setattr(memory, "FOR_SMALL", 0)
     with pytest.raises(bounds.TooLarge) as refused:
         bounds.read(kind, data)
     assert taken <= highest <= refused.value.bytes + 2_000

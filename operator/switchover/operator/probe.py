@@ -1,31 +1,124 @@
-"""What the kubelet asks the operator's pod: whether it lives, and whether it has begun."""
+"""What the operator's pod is asked over HTTP: by the kubelet whether it lives and has begun, by Prometheus for its metrics.
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+Whoever reaches the port may ask, so that there is a limit to all that a connection takes. No server at hand has one for the
+time of a request's headers.
+"""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import NamedTuple
 
-from aiohttp import web
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
 
-LIVE, READY = "/healthz", "/readyz"
+from switchover.outside import memory
+from switchover.outside.errors import Refused, Unreachable
+
+LIVE, READY, METRICS = "/healthz", "/readyz", "/metrics"
+HEADERS, SECONDS, CONNECTIONS = 8 * 1024, 10.0, 16
+"""Bytes of a request; how long it and its answer may take; and how many there are at once on a port: one more ends the
+oldest, first of those that have not asked yet. Who asks and reads is done within milliseconds."""
+PIECE = 64 * 1024           # bytes that are handed to the network at once
+
+_ACCEPT = re.compile(rb"\r\naccept:([^\r]*)", re.IGNORECASE)
 
 
-@asynccontextmanager
-async def answering(port: int, why_dead: Callable[[], str], why_not_ready: Callable[[], str]) -> AsyncIterator[None]:
-    """Answer on LIVE and READY at this port, on the loop that does the work: 200, or 503 with the reason. OSError: it is
-    taken."""
-    def asked(why_not: Callable[[], str], well: str) -> Callable[[web.Request], Awaitable[web.Response]]:
-        async def answer(_: web.Request) -> web.Response:
+class Page(NamedTuple):
+    """An answer."""
+
+    status: HTTPStatus
+    body: bytes
+    kind: str = "text/plain; charset=utf-8"
+
+
+Pages = Mapping[str, Callable[[str], Awaitable[Page]]]
+"""By their paths; each is told what the asker accepts."""
+
+
+def health(why_dead: Callable[[], str], why_not_ready: Callable[[], str]) -> Pages:
+    """LIVE and READY, for the kubelet: 200, or 503 with the reason."""
+    def asked(why_not: Callable[[], str], well: str) -> Callable[[str], Awaitable[Page]]:
+        async def answer(_: str) -> Page:
             why = why_not()
-            return web.Response(status=503 if why else 200, text=f"{why or well}\n")
+            return Page(HTTPStatus.SERVICE_UNAVAILABLE if why else HTTPStatus.OK, f"{why or well}\n".encode())
 
         return answer
 
-    app = web.Application()
-    app.router.add_get(LIVE, asked(why_dead, "alive"))
-    app.router.add_get(READY, asked(why_not_ready, "ready"))
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
+    return {LIVE: asked(why_dead, "alive"), READY: asked(why_not_ready, "ready")}
+
+
+def metrics(registry: CollectorRegistry) -> Pages:
+    """METRICS, for Prometheus; they are put together beside the event loop."""
+    async def answer(accept: str) -> Page:
+        encoder, kind = choose_encoder(accept)
+        return Page(HTTPStatus.OK, await asyncio.to_thread(encoder, registry), kind)
+
+    return {METRICS: answer}
+
+
+@asynccontextmanager
+async def answering(port: int, pages: Pages) -> AsyncIterator[None]:
+    """Answer at this port, on the loop that does the work. OSError: it is taken."""
+    connected: dict[asyncio.StreamWriter, bool] = {}             # the oldest first: whether it has asked
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(connected) >= CONNECTIONS:
+            oldest = next((each for each, asked in connected.items() if not asked), next(iter(connected)))
+            del connected[oldest]
+            oldest.transport.abort()
+        connected[writer] = False
+        try:
+            async with asyncio.timeout(SECONDS):
+                page = await _asked(reader, pages, lambda: connected.update({writer: True}))
+                await _tell(writer, page)
+        except (TimeoutError, OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            connected.pop(writer, None)
+            writer.transport.abort()
+
+    server = await asyncio.start_server(serve, "0.0.0.0", port, limit=HEADERS)
     try:
-        await web.TCPSite(runner, "0.0.0.0", port).start()
         yield
     finally:
-        await runner.cleanup()
+        server.close()
+        for each in tuple(connected):
+            each.transport.abort()
+
+
+async def _asked(reader: asyncio.StreamReader, pages: Pages, has_asked: Callable[[], object]) -> Page:
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.LimitOverrunError:
+        return _none(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+    has_asked()
+    method, _, rest = head.partition(b"\r\n")[0].partition(b" ")
+    page = pages.get(rest.partition(b" ")[0].partition(b"?")[0].decode(errors="replace"))
+    if method != b"GET" or page is None:
+        return _none(HTTPStatus.METHOD_NOT_ALLOWED if page is not None else HTTPStatus.NOT_FOUND)
+    accept = _ACCEPT.search(head)
+    return await page(accept[1].decode(errors="replace") if accept else "")
+
+
+def _none(status: HTTPStatus) -> Page:
+    return Page(status, f"{status.phrase}\n".encode())
+
+
+async def _tell(writer: asyncio.StreamWriter, page: Page) -> None:
+    """The page, which has its memory until whoever asked has read it."""
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(await memory.ANSWERS.turn("the page", len(page.body)))
+        except (Refused, Unreachable) as error:
+            page = Page(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n".encode())
+        writer.write(f"HTTP/1.1 {page.status.value} {page.status.phrase}\r\nContent-Type: {page.kind}\r\n"
+                     f"Content-Length: {len(page.body)}\r\nConnection: close\r\n\r\n".encode())
+        for begin in range(0, len(page.body), PIECE):
+            writer.write(page.body[begin:begin + PIECE])
+            await writer.drain()
+        writer.close()
+        await writer.wait_closed()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 import kopf
-from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+from prometheus_client import CollectorRegistry, ProcessCollector
 
 from switchover.api.meta import GROUP, VERSION
 from switchover.cluster.kind import KafkaMigrations
@@ -24,7 +24,8 @@ from switchover.operator.connections import Connections, GroupConnections
 from switchover.operator.handlers import Loops, LoopsByNamespace, Watch, register, serve, why_dead, why_not_ready
 from switchover.operator.leadership import Leadership
 from switchover.operator.metrics import MeasuredMigrations, Metrics
-from switchover.operator.probe import answering
+from switchover.operator.probe import answering, health
+from switchover.operator.probe import metrics as scraped
 from switchover.operator.settings import Settings
 from switchover.operator.turns import Turns
 from switchover.operator.webhook import Webhook
@@ -95,19 +96,16 @@ async def run_operator(settings: Settings) -> None:
     async def missing(namespace: str) -> Sequence[str]:
         return await KubernetesSurvey(server.within(namespace), served).missing_rights(())
 
-    scraped, thread = start_http_server(settings.metrics_port, registry=metrics_registry)
+    probes = health(lambda: why_dead(watch, now()),
+                    lambda: why_not_ready(watch, now()) if leadership.leads else leadership.silence)
     try:
-        async with answering(settings.probe_port, lambda: why_dead(watch, now()),
-                             lambda: why_not_ready(watch, now()) if leadership.leads else leadership.silence):
+        async with answering(settings.metrics_port, scraped(metrics_registry)), answering(settings.probe_port, probes):
             await leadership.lead(lambda: serve(watch, missing, metrics))
     finally:
         if webhook is not None:
             await webhook.close()
         await asyncio.gather(*(each.close() for each in watched.values()))
         await server.close()
-        scraped.shutdown()
-        scraped.server_close()
-        await asyncio.to_thread(thread.join, 5.0)
 
 
 def log_as(settings: Settings) -> None:

@@ -13,13 +13,14 @@ import typing
 from collections.abc import Callable
 from dataclasses import Field, fields, is_dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kio.serial import entity_reader
 from kio.serial.errors import SerialError
 from kio.static.protocol import Entity
 
 from switchover.outside import memory
+from switchover.outside.errors import Refused
 
 E = TypeVar("E", bound=Entity)
 
@@ -49,15 +50,33 @@ class TooLarge(Unreadable):
 
 def read(entity: type[E], data: bytes, offset: int = 0) -> tuple[E, int]:
     """The entity that begins at `offset`, and where it ends. Raises Unreadable, and of it TooLarge."""
-    walk = _Walk(data, offset)
-    end = _entity(entity)(walk, offset)
-    if walk.memory + len(data) > memory.room():
-        raise TooLarge(walk.memory + len(data))
+    found = Measured(entity, data, offset)
     try:
-        found, _ = entity_reader(entity)(*((walk.known(end), 0) if walk.changed else (data, offset)))
-    except (SerialError, ValueError, OverflowError) as error:       # a value that the schema's type does not have
-        raise Unreadable(repr(error)) from error
-    return found, end
+        with memory.ANSWERS.at_once("it", found.memory):
+            return found.made(), found.end
+    except Refused as error:
+        raise TooLarge(found.memory) from error
+
+
+class Measured(Generic[E]):
+    """An entity in the bytes that begin at `offset`: where it ends, and the `memory` that it and they will take. Raises
+    Unreadable."""
+
+    def __init__(self, entity: type[E], data: bytes, offset: int = 0) -> None:
+        self._entity, self._data, self._offset = entity, data, offset
+        self._walk = _Walk(data, offset)
+        self.end = _entity(entity)(self._walk, offset)
+        self.memory = self._walk.memory + len(data)
+
+    def made(self) -> E:
+        """The entity."""
+        walk = self._walk
+        try:
+            found, _ = entity_reader(self._entity)(*(
+                (walk.known(self.end), 0) if walk.changed else (self._data, self._offset)))
+        except (SerialError, ValueError, OverflowError) as error:       # a value that the schema's type does not have
+            raise Unreadable(repr(error)) from error
+        return found
 
 
 class _Walk:

@@ -6,7 +6,7 @@ import io
 import itertools
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TypeVar
@@ -36,9 +36,10 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER"
 MOST_ITERATIONS = 16_384                # of SCRAM: what Kafka grants to a credential at most (ScramMechanism.java)
 
 _LARGE_ANSWERS = ThreadPoolExecutor(1, "large answers")
-"""Reads one after the other: two at once would take the memory of two."""
+"""Reads one after the other: they would share one processor anyway."""
 
 Response = TypeVar("Response", bound=ResponsePayload)
+T = TypeVar("T")
 
 
 @asynccontextmanager
@@ -115,9 +116,11 @@ class Connection:
 
     def __init__(self, node: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._node = node
+        self._named = f"{node}: an answer of it"
         self._reader = reader
         self._writer = writer
         self._ids = itertools.count()
+        self._held: list[memory.Held] = []         # what the last answer takes, until the next question
         self.opened_at = asyncio.get_running_loop().time()
         self._ends_at = float("inf")               # when the node lets go of a login, by the event loop's clock
         self.api_keys: Mapping[int, int] | None = None       # once the node has told them (versions.py)
@@ -143,6 +146,12 @@ class Connection:
     def close(self) -> None:
         """Ask nothing more."""
         self._writer.close()
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Of the last answer nothing is needed any more."""
+        while self._held:
+            self._held.pop().give_back()
 
     async def ask(self, request: RequestPayload, response: type[Response]) -> Response:
         """Send a request and read its answer, of the same version."""
@@ -150,26 +159,24 @@ class Connection:
 
     async def read(self, answer: bytes, response: type[Response]) -> Response:
         """Read what `exchange` returned."""
-        if len(answer) <= LARGE_ANSWER:
-            return self._read(answer, response)
-        return await asyncio.get_running_loop().run_in_executor(_LARGE_ANSWERS, self._read, answer, response)
-
-    def _read(self, answer: bytes, response: type[Response]) -> Response:
         try:
-            _, begin = bounds.read(response.__header_schema__, answer)
-            result, _ = bounds.read(response, answer, begin)
-        except bounds.TooLarge as error:
-            raise self._too_large(error.bytes) from error
+            begin = bounds.Measured(response.__header_schema__, answer).end
+            found = await self._beside(answer, lambda: bounds.Measured(response, answer, begin))
+            # It is not announced how much it takes when it is read: who holds bytes already goes before who begins.
+            self._held.append(await memory.ANSWERS.turn(self._named, found.memory - len(answer), len(answer)))
+            return await self._beside(answer, found.made)
         except bounds.Unreadable as error:
             raise Unreachable(f"{self._node}: unreadable answer: {error}") from error
-        return result
 
-    def _too_large(self, size: int) -> Refused:
-        return Refused(f"{self._node}: an answer of it takes {size // memory.MIB:,} MiB of memory, more than the operator"
-                       f" has for one; give it a limit of {memory.limit_for(size)} (resources.limits.memory)")
+    async def _beside(self, answer: bytes, work: Callable[[], T]) -> T:
+        """`work` on an answer: on the event loop, or beside it where that would wait for too long."""
+        if len(answer) <= LARGE_ANSWER:
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(_LARGE_ANSWERS, work)
 
     async def exchange(self, request: RequestPayload) -> bytes:
         """Send a request; the answer's bytes from its header on."""
+        self.let_go()
         correlation_id = next(self._ids)
         with io.BytesIO() as message:
             header = request.__header_schema__
@@ -187,9 +194,10 @@ class Connection:
         size = int.from_bytes(await self._reader.readexactly(4), signed=True)
         if not 4 <= size <= LARGEST_ANSWER:
             raise Unreachable(f"{self._node}: does not speak Kafka's protocol")
-        if (twice := 2 * size) > memory.room():                     # as it comes in, and as it is handed on
-            raise self._too_large(twice)
+        held = await memory.ANSWERS.turn(self._named, 2 * size)     # as it comes in, and as it is handed on
+        self._held.append(held)
         answer = await self._reader.readexactly(size)
+        held.resize(size)
         returned = int.from_bytes(answer[:4], signed=True)          # first in every response header
         if returned != correlation_id:
             raise Unreachable(f"{self._node}: answered another request than the one it was asked")

@@ -53,6 +53,7 @@ class KeptConnections:
         return None
 
     def _give_back(self, node: Address, connection: Connection) -> None:
+        connection.let_go()
         loop = asyncio.get_running_loop()
         ends_at = connection.opened_at + self._keep
         if loop.time() < ends_at and len(self._free[node]) < MOST:

@@ -10,6 +10,7 @@ import copy
 import os
 import re
 import ssl
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from yaml import YAMLError
 
 from switchover import documents
 from switchover.kubernetes.client.beside import Subject
+from switchover.outside import memory
 from switchover.outside.errors import Fenced, Refused, Unreachable
 
 FIELD_MANAGER = "switchover"
@@ -34,6 +36,10 @@ REQUESTS_AT_ONCE = 16
 """To one API server, watches aside: each is a connection with 256 KiB of buffers, and what is asked beside waits there."""
 WATCH_SECONDS, SILENT_SECONDS = 300, 150.0
 """How long one watch lasts; and after how long without a line it is taken for dead: bookmarks come every minute or so."""
+LARGEST_ANSWER = 8 * memory.MIB
+"""Bytes of an answer. etcd takes objects of 1.5 MiB, which in JSON may be a few times as many."""
+FIRST_PAGE, PAGE = 100, 500
+"""Objects in an answer to a list, at first and at most. What is too large for LARGEST_ANSWER is asked for again in parts."""
 ASK_AGAIN_SECONDS = 3600.0
 """After a refusal of what belongs to no namespace: each is an entry in somebody's audit log, and the right comes seldom."""
 
@@ -81,6 +87,10 @@ class Forbidden(Refused):
     def __init__(self, told: str, cure: str = "") -> None:
         super().__init__(f"{told}. {cure}" if cure else told)
         self.told = told
+
+
+class TooLarge(Refused):
+    """An answer of more than LARGEST_ANSWER bytes."""
 
 
 class Silent(Unreachable):
@@ -208,15 +218,44 @@ class ApiServer:
     async def items(self, path: str, labels: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
         """Read a collection, at most what carries all the labels."""
         selector = ",".join(f"{key}={value}" for key, value in (labels or {}).items())
-        answer = await self.request("GET", path, label_selector=selector or None)
-        items: list[dict[str, Any]] = answer["items"]
-        return items
+        found: list[dict[str, Any]] = []
+        try:
+            await self.each(path, found.append, label_selector=selector or None)
+        except Expired as error:
+            raise Unreachable(f"{_what(path)} changed while it was listed: {error}") from None
+        return found
+
+    async def each(self, path: str, take: Callable[[dict[str, Any]], None], **parameters: Any) -> str:
+        """Have every object of a collection taken, page by page; the version that they are of.
+
+        A page has as many objects as LARGEST_ANSWER has room for. Raises also Expired.
+        """
+        size, following, last = FIRST_PAGE, None, "at the beginning"
+        while following != "":
+            taken: list[str] = []
+
+            def noted(found: dict[str, Any], taken: list[str] = taken) -> None:
+                taken.append(str(found["metadata"]["name"]))
+                take(found)
+
+            try:
+                answer = await self.request("GET", path, take=noted, limit=size, _continue=following, **parameters)
+            except TooLarge as error:
+                if size == 1:
+                    raise Refused(f"one object of {error}, {last}") from None
+                size = max(1, size // 8)
+                continue
+            following = answer["metadata"].get("continue") or ""
+            last = f"the next after {taken[-1]}" if taken else last
+            size = min(PAGE, 2 * size)
+        return str(answer["metadata"]["resourceVersion"])
 
     async def events(self, uid: str, most: int) -> list[dict[str, Any]]:
         """Read what is told about an object of our namespace."""
-        answer = await self.request("GET", self.path("v1", "Event"), limit=most,
-                                    field_selector=f"involvedObject.uid={uid}")
-        return [event for event in answer["items"] if event["involvedObject"].get("uid") == uid]
+        found: list[dict[str, Any]] = []
+        await self.request("GET", self.path("v1", "Event"), take=found.append, limit=most,
+                           field_selector=f"involvedObject.uid={uid}")
+        return [event for event in found if event["involvedObject"].get("uid") == uid]
 
     async def about(self, path: str, subjects: Iterable[Subject]) -> list[dict[str, Any]]:
         """Of a collection what is about one of these, and here all the rest as well: it is one request."""
@@ -241,20 +280,33 @@ class ApiServer:
             force_conflicts=True,
         )
 
-    async def request(self, method: str, path: str, body: Any = None, **parameters: Any) -> dict[str, Any]:
-        """One request within SECONDS_PER_CALL.
+    async def request(self, method: str, path: str, body: Any = None,
+                      take: Callable[[dict[str, Any]], None] | None = None, **parameters: Any) -> dict[str, Any]:
+        """One request within SECONDS_PER_CALL. `take` is given the objects of a list, one after the other, in place of the
+        answer.
 
         Raises Unreachable, Refused or Fenced, and NotFound, Conflict or OverBudget for the caller to interpret.
         """
-        return await self._answered(method, path, lambda: self._dynamic.request(
-            method, path, body=body, serializer=_plain, query_params=[], header_params={}, **parameters))
+        async def read() -> dict[str, Any]:
+            answer = await self._dynamic.request(
+                method, path, body=body, serialize=False, query_params=[], header_params={}, **parameters)
+            async with _text(answer, _what(path)) as text:
+                items: list[dict[str, Any]] = []
+                found: dict[str, Any] = documents.listed(text, take or items.append)
+                return found | {"items": items} if items else found
+
+        try:
+            return await self._answered(method, path, read)
+        except ValueError as error:
+            raise Unreachable(f"the API server's answer about {_what(path)} cannot be read: {error}") from None
 
     async def text(self, path: str, query: Mapping[str, str]) -> str:
         """Read what is no JSON, such as a log. Raises what `request` raises."""
         async def read() -> str:
             answer = await self._dynamic.request(
                 "GET", path, serialize=False, query_params=list(query.items()), header_params={})
-            return str(await answer.text(errors="replace"))
+            async with _text(answer, _what(path)) as found:
+                return found
 
         return await self._answered("GET", path, read)
 
@@ -286,7 +338,9 @@ class ApiServer:
             yield lines()
         except TimeoutError:
             raise Unreachable(f"the watch of {_what(path)} was silent for {SILENT_SECONDS:.0f} s") from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except ValueError:                      # aiohttp's, for a line that is too long; a list reads it
+            raise Expired(f"the watch of {_what(path)} told of an object that is too large") from None
+        except (aiohttp.ClientError, OSError) as error:
             raise Unreachable(f"the watch of {_what(path)} broke off: {type(error).__name__}") from None
         finally:
             answer.close()
@@ -314,8 +368,26 @@ def _why(error: Exception) -> str:
     return type(cause).__name__
 
 
-def _plain(_client: DynamicClient, data: dict[str, Any]) -> dict[str, Any]:
-    return data
+@asynccontextmanager
+async def _text(answer: aiohttp.ClientResponse, what: str) -> AsyncIterator[str]:
+    """The body, which has its memory for as long as the block. Raises TooLarge beyond LARGEST_ANSWER."""
+    body, held = bytearray(), None
+    try:
+        async for chunk in answer.content.iter_any():
+            body += chunk
+            if len(body) > LARGEST_ANSWER:
+                raise TooLarge(f"{what} is more than {LARGEST_ANSWER // memory.MIB} MiB")
+            if len(body) > memory.SMALL and held is None:
+                held = await memory.ANSWERS.turn(what, 2 * LARGEST_ANSWER)          # as bytes and as text
+        text = body.decode(errors="replace")
+        body.clear()
+        if held is not None:
+            held.resize(sys.getsizeof(text), what)
+        yield text
+    finally:
+        answer.close()              # which a body that was read to its end has left already
+        if held is not None:
+            held.give_back()
 
 
 def translate(method: str, path: str, error: ApiException) -> Exception:

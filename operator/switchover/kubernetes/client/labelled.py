@@ -21,6 +21,7 @@ class Labelled:
     def __init__(self, objects: Iterable[Object] = (), subject: Callable[[Object], Subject] | None = None) -> None:
         self._subject = subject
         self._named: dict[str, tuple[Mapping[str, str], Subject | None, Packed]] = {}
+        self.size = 0                       # bytes of memory, the labels aside
         self._marked: defaultdict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
         for each in objects:
             self.put(each)
@@ -51,7 +52,9 @@ class Labelled:
         name, labels = found["metadata"]["name"], found["metadata"].get("labels") or {}
         self.drop(name)
         subject = None if self._subject is None else self._subject(found)
-        self._named[name] = labels, subject, Packed(found)
+        packed = Packed(found)
+        self.size += packed.size
+        self._named[name] = labels, subject, packed
         for mark in self._marks(name):
             self._marked[mark][name] = None
 
@@ -64,7 +67,7 @@ class Labelled:
             del marked[name]
             if not marked:
                 del self._marked[mark]
-        del self._named[name]
+        self.size -= self._named.pop(name)[2].size
 
     def _marks(self, name: str) -> list[tuple[str, ...]]:
         labels, subject, _ = self._named[name]

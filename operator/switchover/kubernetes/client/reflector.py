@@ -8,16 +8,17 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from switchover import documents
 from switchover.kubernetes.client import beside
 from switchover.kubernetes.client.api_server import ApiServer, Expired, Forbidden, NotFound
 from switchover.kubernetes.client.labelled import Labelled
+from switchover.kubernetes.members import COST, PAUSED, PAUSED_REPLICAS
+from switchover.outside import memory
 from switchover.outside.errors import Refused, Unreachable
 
-PAGE = 500
-"""Objects in one answer to a list: all that is read of it is in memory at once."""
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Seconds until it is tried again, after so many failures in a row."""
 REFUSED_SECONDS = 60.0
@@ -33,22 +34,25 @@ class Lost(Exception):
 STALE_SECONDS = 120.0
 """How long ago the API server's last word about a collection may be; bookmarks come every minute or so."""
 WORKLOADS = frozenset({"deployments", "statefulsets"})
-"""Of these it is asked who wrote which field."""
+"""Of these it is asked who wrote which field, and what their annotations say."""
+ANNOTATIONS = {"pods": frozenset({COST}), "scaledobjects": frozenset({PAUSED, PAUSED_REPLICAS})}
+"""What is read of the annotations of others; and whether there are any, by one that is left of them without its value."""
 WATCHED = frozenset({
     *WORKLOADS, "replicasets", "pods", "poddisruptionbudgets", "persistentvolumeclaims", "controllerrevisions",
     "horizontalpodautoscalers", "scaledobjects", "verticalpodautoscalers", "leases"})
 
 
 class Reflector:
-    """The objects of one collection by name, and by what `subject` tells that each is about. Without `managers` the record
-    of who wrote which field is not kept: it is half of many an object."""
+    """The objects of one collection by name, and by what `subject` tells that each is about. What nobody reads is not kept:
+    it may be most of an object."""
 
-    def __init__(self, server: ApiServer, path: str, *, managers: bool = True,
+    def __init__(self, server: ApiServer, path: str, *,
                  subject: Callable[[beside.Object], beside.Subject] | None = None) -> None:
         self._server = server
         self._path = path
-        self._managers = managers
+        self._plural = path.rpartition("/")[2]
         self._subject = subject
+        self._room = self._empty_room()
         self._objects = self._none()
         self._version = ""
         self._failure: Exception | None = None
@@ -85,6 +89,8 @@ class Reflector:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
+        self._objects = self._none()
+        self._room.give_back()
 
     async def _run(self) -> None:
         failures = 0
@@ -110,25 +116,34 @@ class Reflector:
     def _none(self) -> Labelled:
         return Labelled(subject=self._subject)
 
-    def _keep(self, found: dict[str, Any]) -> dict[str, Any]:
-        if not self._managers:
-            found["metadata"].pop("managedFields", None)
-        return found
+    def _empty_room(self) -> memory.Held:
+        return memory.ANSWERS.lasting(f"namespace {self._server.namespace}")
+
+    def _put(self, objects: Labelled, room: memory.Held, found: dict[str, Any]) -> None:
+        """Refused, which names it, where there is no memory for it."""
+        metadata = found["metadata"]
+        if self._plural not in WORKLOADS:
+            metadata.pop("managedFields", None)
+            if annotations := metadata.get("annotations"):
+                read = {key: annotations[key] for key in ANNOTATIONS.get(self._plural, ()) if key in annotations}
+                metadata["annotations"] = read or dict.fromkeys(islice(annotations, 1), "")
+        objects.put(found)
+        room.resize(objects.size, f"{metadata['name']} among the {self._plural} of namespace {self._server.namespace}")
 
     def _forget(self, error: Exception) -> None:
         self._version, self._failure = "", error
         self._objects = self._none()
+        self._room.give_back()
         self._tried.set()
 
     async def _list(self) -> None:
-        now, found, following = asyncio.get_running_loop().time(), self._none(), None
-        while following != "":
-            answer = await self._server.request("GET", self._path, limit=PAGE, _continue=following)
-            for each in answer["items"]:
-                found.put(self._keep(each))
-            following = answer["metadata"].get("continue") or ""
+        now, found = asyncio.get_running_loop().time(), self._none()
+        with self._empty_room() as room:
+            version = await self._server.each(self._path, partial(self._put, found, room))
+            self._room.give_back()
+            self._room.resize(room.size)
         self._objects = found
-        self._version, self._failure, self._seen_at = answer["metadata"]["resourceVersion"], None, now
+        self._version, self._failure, self._seen_at = version, None, now
         self._tried.set()
 
     async def _watch(self) -> None:
@@ -144,7 +159,7 @@ class Reflector:
                 raise Lost(f"{found.get('code')} {found.get('message')}")
             metadata = found["metadata"]
             if kind in ("ADDED", "MODIFIED"):
-                self._objects.put(self._keep(found))
+                self._put(self._objects, self._room, found)
             elif kind == "DELETED":
                 self._objects.drop(metadata["name"])
             self._version = metadata["resourceVersion"]
@@ -210,8 +225,7 @@ class WatchedServer(ApiServer):
         reflector = self._reflectors.get(path)
         if reflector is None:
             subject = partial(beside.subject, plural) if plural in beside.SUBJECTS else None
-            reflector = self._reflectors[path] = Reflector(
-                self._server, path, managers=plural in WORKLOADS, subject=subject)
+            reflector = self._reflectors[path] = Reflector(self._server, path, subject=subject)
         try:
             found = await reflector.objects()
         except Forbidden:                            # a Role of the release before lets us list, and not watch

@@ -21,7 +21,7 @@ class ConsumerTree(ZooKeeperSession):
         found: list[Stated] = []
         level = await slices.children([CONSUMERS])
         while level:
-            nodes = await slices.nodes(level)
+            nodes = await slices.nodes(level, lambda *node: node)
             found += [(path, data, stat) for path, (data, stat) in nodes]
             level = await slices.children([path for path, (_, stat) in nodes if stat.numChildren])
         return found

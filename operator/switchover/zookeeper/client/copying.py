@@ -29,7 +29,7 @@ from switchover.zookeeper.tree import COPIED, Tree, below, to_create
 CREATES, BYTES = 400, 700_000
 """Of one transaction, which must fit into jute.maxbuffer's megabyte."""
 NODE_BYTES = 1_000
-"""Memory for each node of a tree that is read, masked and packed (docs/measurements.md)."""
+"""Memory for each node of a tree that is read, masked and packed (docs/measurements.md), or its bytes twice."""
 
 Found = Mapping[str, bytes | None]
 
@@ -47,14 +47,15 @@ class KazooTree(ZooKeeperSession):
         it: one that is kept would knock at a ZooKeeper that was stopped for good, until the network answers nobody any more.
         """
         try:
-            return await self._export(chroot)
+            with memory.ANSWERS.at_once(f"ZooKeeper at {self._named}", 0) as room:
+                return await self._export(chroot, room)
         finally:
             await self._call(lambda _: self._disconnect())
 
-    async def _export(self, chroot: str) -> Tree:
+    async def _export(self, chroot: str, room: memory.Held) -> Tree:
         nodes: dict[str, bytes | None] = {}
         denied: list[str] = []
-        gone = 0
+        gone = size = 0
         level: Sequence[str] = COPIED
         while level:
             listed: list[str] = []
@@ -62,6 +63,8 @@ class KazooTree(ZooKeeperSession):
             for part in slices(level):
                 found, hidden = await self._call(partial(self._data, chroot=chroot, paths=part))
                 nodes |= found
+                size += sum(max(NODE_BYTES, 2 * len(data or b"")) for data in found.values())
+                self._make_way(room, size, len(nodes))
                 denied += hidden
                 gone += len(part) - len(found) - len(hidden)
                 for path, data in found.items():
@@ -74,15 +77,18 @@ class KazooTree(ZooKeeperSession):
                 following += children
                 denied += hidden
             level = following
-            self._check_room(len(nodes) + len(level))
+            self._make_way(room, size + NODE_BYTES * len(level), len(nodes) + len(level))
         return Tree(nodes, tuple(sorted(denied)), gone)
 
-    def _check_room(self, nodes: int) -> None:
-        if (needed := nodes * NODE_BYTES) > memory.room():
+    def _make_way(self, room: memory.Held, size: int, nodes: int) -> None:
+        try:
+            room.resize(size)
+        except Refused:
+            needed = memory.limit_for(memory.ANSWERS.held - room.size + size)
             raise Refused(
                 f"ZooKeeper at {self._named} has {nodes:,} nodes of metadata or more, for which this operator has too "
-                f"little memory; raise resources.limits.memory of its chart to {memory.limit_for(needed)} or more, or set "
-                "spec.rehearsal.enabled to false")
+                f"little memory; raise resources.limits.memory of its chart to {needed} or more, or set "
+                "spec.rehearsal.enabled to false") from None
 
     async def listens(self) -> bool:
         """Whether a server takes connections yet: a session would wait for that with all of its patience."""

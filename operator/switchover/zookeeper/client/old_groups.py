@@ -25,7 +25,8 @@ class GroupReader:
         members = await _children(slices, [group.ids for group in await _groups(slices)])
         groups = [Layout(name) for name in members]
         enabled = await _children(slices, [group.migration_ids for group in groups])
-        modes = {_group(path): parsed(data) for path, (data, _) in await slices.nodes([group.mode for group in groups])}
+        paths = [group.mode for group in groups]
+        modes = {_group(path): mode for path, mode in await slices.nodes(paths, lambda data, _: parsed(data))}
         return {name: ZooKeeperGroup(found, enabled.get(name, frozenset()), modes.get(name))
                 for name, found in members.items()}
 
@@ -40,8 +41,8 @@ class GroupReader:
         while left and slices.reads < READS:
             part, left = left[:TOGETHER], left[TOGETHER:]
             topics = await slices.children([group.offsets for group in part])
-            for path, (_, stat) in await slices.nodes(await slices.children(topics)):
-                commits[_group(path)] = max(commits.get(_group(path), 0.0), stat.mtime / 1000)
+            for path, mtime in await slices.nodes(await slices.children(topics), lambda _, stat: stat.mtime):
+                commits[_group(path)] = max(commits.get(_group(path), 0.0), mtime / 1000)
         return IdleGroups(commits, len(left))
 
 

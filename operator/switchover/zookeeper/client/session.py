@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import (
     AuthFailedError,
     ConnectionClosedError,
+    ConnectionDropped,
     ConnectionLoss,
     KazooException,
     NoAuthError,
@@ -28,6 +29,7 @@ from kazoo.protocol.states import KeeperState
 from kazoo.retry import KazooRetry
 
 from switchover.kazoo_frames import limit
+from switchover.outside import memory
 from switchover.outside.access import Access
 from switchover.outside.addresses import Address, looked_up
 from switchover.outside.errors import Refused, Unreachable
@@ -67,7 +69,10 @@ class ZooKeeperSession:
         self._identities = znode_rights.identities(access.properties)
         self._client: KazooClient | None = None
         self._live = threading.Event()      # kazoo's: set while there is a session
-        self._too_large = ""                # what the server said, when it was too much
+        self._no_room: Refused | Unreachable | None = None     # for what the server said, when it was too much
+        self._lock = threading.Lock()
+        self._held: list[memory.Held] | None = None     # what the answers of a call take, as long as it lasts
+        self._kept: dict[str, memory.Held] = {}         # what is remembered of those before, by what they are about
         self._refused = False               # whether it refused the credentials, whatever a call under way was told
         self._handler = TlsHandler(self._tls)
         # One thread: calls come one after the other, so `connections` can close the session and know it stays closed.
@@ -78,6 +83,8 @@ class ZooKeeperSession:
         stopped = asyncio.get_running_loop().run_in_executor(self._thread, self._disconnect)
         self._thread.shutdown(wait=False)
         await asyncio.wait([stopped], timeout=self._seconds)
+        for each in self._kept.values():
+            each.give_back()
 
     # --- below: on the one thread ---------------------------------------------------------------------------------
 
@@ -92,10 +99,14 @@ class ZooKeeperSession:
     def _list(self, deadline: float, client: KazooClient, path: str) -> Sequence[str]:
         return self._answer(deadline, path, client.get_children_async(path)) or ()
 
-    def _nodes(self, deadline: float, client: KazooClient, paths: Sequence[str]) -> Iterator[tuple[str, Node]]:
-        """Those that exist, in batches under way together; each batch has the time of a call."""
+    def _nodes(self, deadline: float, client: KazooClient, paths: Sequence[str], *,
+               keep: bool = True) -> Iterator[tuple[str, Node]]:
+        """Those that exist, in batches under way together; each batch has the time of a call. Of what the caller does not
+        `keep` the memory is free before the next batch."""
         for start in range(0, len(paths), BATCH):
             deadline = max(deadline, time.monotonic() + self._seconds)
+            if not keep:
+                self._let_go()
             batch = [(path, client.get_async(path)) for path in paths[start:start + BATCH]]
             for path, result in batch:
                 if node := self._answer(deadline, path, result):
@@ -113,9 +124,48 @@ class ZooKeeperSession:
     def _forbidden(self, path: str, right: str) -> Refused:
         return Refused(f"ZooKeeper at {self._named} does not let us use {path}: its ACL must give our credentials {right}")
 
-    async def _call(self, function: Callable[[float], T]) -> T:
+    async def _call(self, function: Callable[[float], T], remembered: str = "") -> T:
+        """What is `remembered` of the answers takes as much as they do, until the next of that name."""
         deadline = time.monotonic() + self._seconds
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._persist, function, deadline)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._holding, function, deadline, remembered)
+
+    def _holding(self, function: Callable[[float], T], deadline: float, remembered: str) -> T:
+        with self._lock:
+            self._held = []
+        try:
+            found = self._persist(function, deadline)
+            if remembered:
+                kept = self._kept.setdefault(remembered, memory.ANSWERS.lasting(f"ZooKeeper at {self._named}"))
+                kept.resize(sum(each.size for each in self._held or ()), f"{remembered} in ZooKeeper at {self._named}")
+            return found
+        finally:
+            self._let_go()
+            with self._lock:
+                self._held = None
+
+    def _let_go(self) -> None:
+        while self._held:
+            self._held.pop().give_back()
+
+    @contextmanager
+    def _room(self, client: KazooClient, path: str, size: int) -> Iterator[None]:
+        """For an answer, on kazoo's thread: twice while it comes in. What nobody asks for any more is gone at once."""
+        if client is not self._client and size > memory.SMALL:
+            raise ConnectionDropped("given up")
+        try:
+            held = memory.ANSWERS.wait(f"{path or 'an answer'} in ZooKeeper at {self._named}", 2 * size)
+        except (Refused, Unreachable) as error:
+            self._no_room = error
+            raise ConnectionDropped(str(error)) from error
+        try:
+            yield
+        finally:
+            with self._lock:
+                if self._held is None or client is not self._client:
+                    held.give_back()
+                else:
+                    held.resize(size)
+                    self._held.append(held)
 
     def _persist(self, function: Callable[[float], T], deadline: float) -> T:
         """Call until the deadline as long as only the connection is in the way; every call may be repeated."""
@@ -126,9 +176,9 @@ class ZooKeeperSession:
                 if self._refused or isinstance(error, AuthFailedError):
                     self._discard()
                     raise Refused(f"ZooKeeper at {self._named} refused the credentials of zookeeper.sasl") from error
-                if self._too_large:                 # and will be the next time
+                if self._no_room is not None:
                     self._discard()
-                    raise Refused(f"ZooKeeper at {self._named}: {self._too_large}") from error
+                    raise self._no_room from error
                 if left(deadline) < 0.1:
                     # The next call starts afresh: servers that lost their history refuse a client that saw more of it.
                     self._discard()
@@ -143,17 +193,19 @@ class ZooKeeperSession:
     def _connected(self, deadline: float) -> KazooClient:
         """The client once it has a session; it goes on connecting when this call has given up."""
         if self._client is None:
-            self._handler, self._too_large, self._refused = TlsHandler(self._tls), "", False
+            self._handler, self._no_room, self._refused = TlsHandler(self._tls), None, False
             self._client = KazooClient(
                 hosts=self._named, timeout=SESSION_SECONDS, handler=self._handler, **self._options,
                 connection_retry=KazooRetry(max_tries=-1, delay=0.1, backoff=2, max_delay=1.0),
             )
-            limit(self._client, self._remember)
+            limit(self._client, self._remember, partial(self._room, self._client))
             self._client._connection._expand_client_hosts = self._resolved
             self._client.add_listener(partial(self._heard, self._client))
             self._live = self._client.start_async()
         if not self._live.wait(left(deadline)):
-            if distrust := self._too_large or self._handler.distrust:
+            if self._no_room is not None:
+                raise self._no_room
+            if distrust := self._handler.distrust:
                 raise Refused(f"ZooKeeper at {self._named}: {distrust}")
             raise KazooTimeoutError("no connection")
         return self._client
@@ -179,7 +231,7 @@ class ZooKeeperSession:
         self._refused = self._refused or (refused and client is self._client)
 
     def _remember(self, words: str) -> None:
-        self._too_large = words
+        self._no_room = Refused(f"ZooKeeper at {self._named}: {words}")
 
     def _disconnect(self) -> None:
         client, self._client = self._client, None

@@ -21,6 +21,7 @@ from switchover.metadata.tree import (
     state_path,
 )
 from switchover.outside.errors import Refused
+from switchover.outside.memory import Held
 from switchover.zookeeper.client import znodes
 from switchover.zookeeper.client.znode_slices import Call, List, Read, Slices, slices
 
@@ -30,12 +31,18 @@ MIGRATION = "/migration"
 class TreeReader:
     """Reads by way of `Slices`, which are given the same."""
 
-    def __init__(self, call: Call, read: Read, list_children: List) -> None:
+    def __init__(self, call: Call, read: Read, list_children: List, room: Held) -> None:
         self._read = read
+        self._room = room                                       # for what is remembered
         self._slices = Slices(call, read, list_children)
         self._parser = TreeParser(None)
         self._secret: str | None = None
-        self._parsed: dict[str, tuple[int, Entries]] = {}       # path -> the transaction that wrote it, what it says
+        self._parsed: dict[str, tuple[int, int, Entries]] = {}  # path -> the transaction that wrote it, bytes, what it says
+
+    def close(self) -> None:
+        """Remember nothing."""
+        self._parsed = {}
+        self._room.give_back()
 
     async def read(self, secret: str | None, *, states: bool = False) -> TreeReading:
         """The whole tree, with the versions of the partitions' states when asked for; one reading at a time.
@@ -43,7 +50,8 @@ class TreeReader:
         Raises Refused when a node may not be read.
         """
         if secret != self._secret:
-            self._parser, self._secret, self._parsed = TreeParser(secret), secret, {}
+            self.close()
+            self._parser, self._secret = TreeParser(secret), secret
         self._slices.reads = 0
         offset = await self._offset()
         children = self._slices.children
@@ -54,7 +62,8 @@ class TreeReader:
         await self._take(clients)
         seen = {*paths, *clients}
         self._parsed = {path: item for path, item in self._parsed.items() if path in seen}
-        metadata = assembled(entries for _, entries in self._parsed.values())
+        self._room.resize(sum(size for _, size, _ in self._parsed.values()))
+        metadata = assembled(entries for _, _, entries in self._parsed.values())
         if states:
             metadata = replace(metadata, epochs=await self._epochs(metadata))
         return TreeReading(offset, metadata, self._slices.reads)
@@ -62,10 +71,11 @@ class TreeReader:
     async def _epochs(self, metadata: ClusterMetadata) -> Mapping[tuple[str, int], int]:
         partitions = {state_path(name, index): (name, index)
                       for name, topic in metadata.topics.items() for index in topic.partitions}
-        return {partitions[path]: stat.version for path, (_, stat) in await self._slices.nodes([*partitions])}
+        versions = await self._slices.nodes([*partitions], lambda _, stat: stat.version)
+        return {partitions[path]: version for path, version in versions}
 
     async def _offset(self) -> int:
-        found = await self._slices.nodes([MIGRATION])
+        found = await self._slices.nodes([MIGRATION], lambda *node: node)
         if not found:
             return -1
         data, stat = found[0][1]
@@ -89,7 +99,9 @@ class TreeReader:
                 parents.append(path)
             known = self._parsed.get(path)
             if known is None or known[0] != stat.mzxid:
-                self._parsed[path] = stat.mzxid, self._parser.entries(path, data)
+                size = len(data or b"")
+                self._room.resize(self._room.size + size, path)
+                self._parsed[path] = stat.mzxid, size, self._parser.entries(path, data)
         for path in missing:                                    # gone since it was listed
             self._parsed.pop(path, None)
         return parents

@@ -24,10 +24,10 @@ class Slices:
         self._list = list_children
         self.reads = 0
 
-    async def nodes(self, paths: Sequence[str]) -> list[tuple[str, Node]]:
-        """Those that exist, with data and state."""
-        return [node for part in slices(paths)
-                for node in await self.ask(lambda deadline, paths: list(self._read(deadline, paths)), part)]
+    async def nodes(self, paths: Sequence[str], take: Callable[[bytes | None, Any], T]) -> list[tuple[str, T]]:
+        """Those that exist, with what `take` makes of data and state: the rest is not kept."""
+        return [node for part in slices(paths) for node in await self.ask(
+            lambda deadline, paths: [(path, take(*node)) for path, node in self._read(deadline, paths)], part)]
 
     async def children(self, paths: Sequence[str]) -> list[str]:
         """Paths of the children of all these nodes."""

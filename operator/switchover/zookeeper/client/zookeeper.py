@@ -25,6 +25,7 @@ from kazoo.security import ACL
 
 from switchover.metadata.parity import TreeReading
 from switchover.metadata.tree import state_path
+from switchover.outside import memory
 from switchover.outside.access import Access
 from switchover.outside.addresses import Address
 from switchover.outside.errors import Fenced, NotListening, Refused, Unreachable
@@ -52,16 +53,22 @@ class KazooZooKeeper(ZooKeeperSession):
 
     def __init__(self, access: Access, *, seconds: float = 5.0) -> None:
         super().__init__(access, seconds=seconds)
-        self._tree = TreeReader(self._call, self._read, self._children)
+        self._tree = TreeReader(
+            self._call, self._read, self._children, memory.ANSWERS.lasting(f"ZooKeeper at {access.servers}"))
         self._groups = GroupReader(self._call, self._read, self._children)
+
+    async def close(self) -> None:
+        """End the session."""
+        await super().close()
+        self._tree.close()
 
     async def state(self) -> ZooKeeperState:
         """The small nodes, as new as the leader's. Refused names a node that is missing or malformed."""
-        return await self._call(self._state)
+        return await self._call(self._state, "/brokers/ids")
 
     async def topics(self) -> ZooKeeperTopics:
         """All topics and pending work; malformed nodes are named in the answer, not raised."""
-        return await self._call(self._topics)
+        return await self._call(self._topics, "/brokers/topics")
 
     async def metadata(self, secret: str | None, *, states: bool = False) -> TreeReading:
         """The metadata in the tree; malformed nodes are named in it. Other calls are answered between its slices."""
@@ -206,12 +213,12 @@ class KazooZooKeeper(ZooKeeperSession):
             topic, _ = _parsed(path, znodes.topic, data)
             states += [state_path(path.rpartition("/")[2], partition) for partition in topic.assignment]
         return max((_parsed(path, znodes.partition_epoch, data)
-                    for path, (data, _) in self._nodes(deadline, client, states)), default=0)
+                    for path, (data, _) in self._nodes(deadline, client, states, keep=False)), default=0)
 
     def _stateless(self, deadline: float) -> dict[tuple[str, int], tuple[int, ...]]:
         listed = {state_path(name, index): ((name, index), replicas)
                   for name, topic in self._topics(deadline).topics.items() for index, replicas in topic.assignment.items()}
-        there = {path for path, _ in self._nodes(deadline, self._connected(deadline), [*listed])}
+        there = {path for path, _ in self._nodes(deadline, self._connected(deadline), [*listed], keep=False)}
         return {key: replicas for path, (key, replicas) in listed.items() if path not in there}
 
     def _create_state(self, deadline: float, path: str, brokers: Sequence[int], controller_epoch: int) -> None:
