@@ -47,6 +47,8 @@ RUN /opt/build/bin/uv pip install --no-cache --offline --no-deps --python /opt/v
 # By its platform, since old buildahs would go on with that of the stage before.
 FROM --platform=$TARGETPLATFORM ${BASE_IMAGE}
 # Kopf asks for the user's name, which no uid of ours has got in /etc/passwd.
+# A large answer is a mapping of its own, which goes back to the kernel with it.
+ENV MALLOC_MMAP_THRESHOLD_=131072
 ENV PATH=/opt/venv/bin:$PATH USER=switchover HOME=/tmp PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONFAULTHANDLER=1
 COPY --from=dependencies /opt/venv /opt/venv
 COPY --from=program /opt/program /opt/venv

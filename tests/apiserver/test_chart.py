@@ -388,7 +388,7 @@ def granted_to(user: str, namespace: str, may: May) -> list[str]:
             *(["write a status"] if may(user, "patch", "kafkamigrations/status.switchover.dev", namespace) else [])]
 
 
-@with_values("networkPolicy.enabled=true,podDisruptionBudget.enabled=true")
+@with_values("networkPolicy.egress=true,podDisruptionBudget.enabled=true")
 def test_people_may_what_their_role_says(release: Release, kubectl: Kubectl, may: May) -> None:
     """The API server takes the network policies and the budget, too."""
     for role, granted in {"viewer": ["list"], "migrator": ["list", "create", "patch", "delete"],

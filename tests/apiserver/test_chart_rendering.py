@@ -95,8 +95,9 @@ def test_lint_finds_nothing() -> None:
     ("watch.namespaces={Shop}", "at '/watch/namespaces/0'"),
     ("watch.namespaces={shop,shop}", "at '/watch/namespaces'"),
     ("watch.namespaces={shop},watch.all=true", "watch.all serves every namespace: let watch.namespaces be empty"),
-    ("watch.all=true,networkPolicy.enabled=true", "networkPolicy.servers.to means the release's own namespace"),
-    ("watch.namespaces={shop},networkPolicy.enabled=true", "say where servers are"),
+    ("watch.all=true,networkPolicy.egress=true", "networkPolicy.servers.to means the release's own namespace"),
+    ("watch.namespaces={shop},networkPolicy.egress=true", "say where servers are"),
+    ("networkPolicy.enabled=true", "additional properties 'enabled' not allowed"),
 ])
 def test_a_value_that_does_not_serve_is_refused_in_words(value: str, words: str) -> None:
     assert words in refusal(value)
@@ -111,7 +112,7 @@ def paths(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 def test_a_value_that_is_taken_away_is_done_without_or_refused_in_words() -> None:
     """By the schema, or by words of the chart's own; never by a template that trips over it."""
-    everything = ("--set", f"networkPolicy.enabled=true,podDisruptionBudget.enabled=true,{WEBHOOK}")
+    everything = ("--set", f"networkPolicy.egress=true,podDisruptionBudget.enabled=true,{WEBHOOK}")
     refused = {}
     for path in paths(yaml.safe_load((CHART / "values.yaml").read_text())):
         crds = () if path.startswith("crds") else NO_CRDS            # half of what helm has to do
@@ -148,7 +149,8 @@ def test_labels_and_the_like_are_strings() -> None:
                 "--set", f"monitoring.podMonitor.enabled=true,{','.join(RULES)}").stdout
     named = [each for each in yaml.safe_load_all(text) if each]
     assert all(isinstance(value, str) for each in named for value in each["metadata"].get("labels", {}).values())
-    assert {each["metadata"]["name"] for each in named} == {"42", "42-viewer", "42-migrator", "42-approver", "42-doctor"}
+    assert {each["metadata"]["name"] for each in named} == {
+        "42", "42-viewer", "42-migrator", "42-approver", "42-doctor", "42-controllers"}
     (subject,) = of(named, "RoleBinding", "42")["subjects"]
     assert subject == {"kind": "ServiceAccount", "name": "42", "namespace": "007"}
 
@@ -263,7 +265,8 @@ def test_what_asks_for_helm_test_is_not_taken_for_the_operator() -> None:
 
 def test_no_right_reaches_beyond_the_namespace_and_none_is_a_wildcard() -> None:
     documents = rendered()
-    assert {document["kind"] for document in documents} == {"ServiceAccount", "Role", "RoleBinding", "Deployment", "Pod"}
+    assert {document["kind"] for document in documents} == {
+        "ServiceAccount", "Role", "RoleBinding", "Deployment", "Pod", "NetworkPolicy"}
     roles = {document["metadata"]["name"]: document["rules"] for document in documents if document["kind"] == "Role"}
     assert roles.keys() == {"switchover", "switchover-viewer", "switchover-migrator", "switchover-approver"}
     rules = [rule for each in roles.values() for rule in each]
@@ -458,7 +461,8 @@ def test_what_no_approval_covers_may_be_changed_by_anybody() -> None:
 
 # --- the network --------------------------------------------------------------------------------------------------------
 
-POLICY = "networkPolicy.enabled=true"
+POLICY = "networkPolicy.egress=true"
+HERE: list[dict[str, Any]] = [{"podSelector": {}}]
 
 
 def test_the_operator_reaches_what_it_asks_and_nothing_else() -> None:
@@ -466,29 +470,56 @@ def test_the_operator_reaches_what_it_asks_and_nothing_else() -> None:
     policy, pod = of(documents, "NetworkPolicy")["spec"], of(documents, "Deployment")["spec"]["template"]
     assert policy["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
     assert policy["policyTypes"] == ["Ingress", "Egress"]
-    here, server = [{"podSelector": {}}], [{"ipBlock": {"cidr": "10.0.0.1/32"}}]
-
-    def tcp(*ports: int | str) -> list[dict[str, Any]]:
-        return [{"protocol": "TCP", "port": port} for port in ports]
-
+    server = [{"ipBlock": {"cidr": "10.0.0.1/32"}}]
     assert policy["egress"] == [
         {"ports": [{"protocol": "UDP", "port": 53}, *tcp(53)]},
         {"ports": tcp(443, 6443), "to": server},
-        {"ports": tcp(9092, 9093, 2181), "to": here},
+        {"ports": tcp(9092, 9093, 2181), "to": HERE},
     ]
     told = of(rendered(POLICY, WEBHOOK, "networkPolicy.webhook.ports={8443}"), "NetworkPolicy")["spec"]
     assert told["egress"][3:] == [{"ports": tcp(8443)}]
-    assert policy["ingress"] == [{"ports": tcp("probe", "metrics")}]
     assert {port["name"] for port in pod["spec"]["containers"][0]["ports"]} == {"probe", "metrics"}
+    only = of(rendered(POLICY, "networkPolicy.ingress=false"), "NetworkPolicy")["spec"]
+    assert (only["policyTypes"], "ingress" in only) == (["Egress"], False)
+
+
+def tcp(*ports: int | str) -> list[dict[str, Any]]:
+    return [{"protocol": "TCP", "port": port} for port in ports]
+
+
+def test_who_reaches_the_operator_is_limited_unasked_and_the_kubelet_is_not() -> None:
+    """Its metrics: this namespace, and a Prometheus of another one where it is named. No other half, which may stop it."""
+    found = of(rendered(), "NetworkPolicy")["spec"]
+    assert found["ingress"] == [{"ports": tcp("probe")}, {"ports": tcp("metrics"), "from": HERE}]
+    assert (found["policyTypes"], "egress" in found) == (["Ingress"], False)
+    anybody = of(rendered("networkPolicy.metrics.from=null"), "NetworkPolicy")["spec"]
+    assert anybody["ingress"][1] == {"ports": tcp("metrics")}
+    assert "NetworkPolicy" not in {each["kind"] for each in rendered("networkPolicy.ingress=false")}
+
+
+def test_who_installs_is_told_who_may_scrape_and_how_to_name_another(tmp_path: Path) -> None:
+    def notes(*arguments: str) -> str:
+        return helm("install", "switchover", str(CHART), *NO_CRDS, "--namespace", "kafka", "--dry-run=client",
+                    *arguments).stdout.partition("NOTES:")[2]
+
+    [named] = [line.strip() for line in notes().splitlines() if line.startswith("  networkPolicy: ")]
+    (tmp_path / "values.yaml").write_text(f"{named}\n")
+    told = ("--values", str(tmp_path / "values.yaml"))
+    documents = list(yaml.safe_load_all(helm("template", "switchover", str(CHART), *NO_CRDS, *told).stdout))
+    assert of([each for each in documents if each], "NetworkPolicy")["spec"]["ingress"][1]["from"] == [
+        {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]
+    assert "pods of namespace kafka alone read the operator's metrics" in notes()
+    assert "read the operator's metrics" not in notes(*told)
+    assert "NetworkPolicy" not in notes("--set", "networkPolicy.ingress=false")
 
 
 def test_only_the_namespace_reaches_the_controllers() -> None:
     """The policy selects the label that the operator gives to their pods, whatever the spec says of labels."""
-    policy = of(rendered(POLICY), "NetworkPolicy", "switchover-controllers")["spec"]
+    policy = of(rendered(), "NetworkPolicy", "switchover-controllers")["spec"]
     assert policy["podSelector"] == {"matchExpressions": [{"key": CONTROLLERS_LABEL, "operator": "Exists"}]}
     assert policy["ingress"] == [{"from": [{"podSelector": {}}]}]
     assert policy["policyTypes"] == ["Ingress"]
-    groups_alone = [each["metadata"]["name"] for each in rendered(POLICY, "kinds={ConsumerGroupMigration}")
+    groups_alone = [each["metadata"]["name"] for each in rendered("kinds={ConsumerGroupMigration}")
                     if each["kind"] == "NetworkPolicy"]
     assert groups_alone == ["switchover"]
 

@@ -280,7 +280,7 @@ class ApiServer:
             force_conflicts=True,
         )
 
-    async def request(self, method: str, path: str, body: Any = None,
+    async def request(self, method: str, path: str, body: Any = None, *,
                       take: Callable[[dict[str, Any]], None] | None = None, **parameters: Any) -> dict[str, Any]:
         """One request within SECONDS_PER_CALL. `take` is given the objects of a list, one after the other, in place of the
         answer.

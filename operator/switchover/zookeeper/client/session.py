@@ -6,6 +6,7 @@ import random
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -69,7 +70,7 @@ class ZooKeeperSession:
         self._identities = znode_rights.identities(access.properties)
         self._client: KazooClient | None = None
         self._live = threading.Event()      # kazoo's: set while there is a session
-        self._no_room: Refused | Unreachable | None = None     # for what the server said, when it was too much
+        self._no_room: Callable[[], Exception] | None = None    # for what the server said, when it was too much
         self._lock = threading.Lock()
         self._held: list[memory.Held] | None = None     # what the answers of a call take, as long as it lasts
         self._kept: dict[str, memory.Held] = {}         # what is remembered of those before, by what they are about
@@ -107,10 +108,15 @@ class ZooKeeperSession:
             deadline = max(deadline, time.monotonic() + self._seconds)
             if not keep:
                 self._let_go()
-            batch = [(path, client.get_async(path)) for path in paths[start:start + BATCH]]
-            for path, result in batch:
-                if node := self._answer(deadline, path, result):
-                    yield path, node
+            batch = deque((path, client.get_async(path)) for path in paths[start:start + BATCH])
+            try:
+                while batch:
+                    if node := self._answer(deadline, *batch[0]):
+                        yield batch[0][0], node
+                    node = None
+                    batch.popleft()
+            finally:
+                batch.clear()       # or the traceback of an error would hold all of it
 
     def _answer(self, deadline: float, path: str, result: Any, right: str = "READ") -> Any:
         """The result, or None where the node does not exist."""
@@ -120,6 +126,8 @@ class ZooKeeperSession:
             return None
         except NoAuthError as error:
             raise self._forbidden(path, right) from error
+        except KazooTimeoutError as error:
+            raise KazooTimeoutError(f"waiting for {path}") from error
 
     def _forbidden(self, path: str, right: str) -> Refused:
         return Refused(f"ZooKeeper at {self._named} does not let us use {path}: its ACL must give our credentials {right}")
@@ -155,7 +163,7 @@ class ZooKeeperSession:
         try:
             held = memory.ANSWERS.wait(f"{path or 'an answer'} in ZooKeeper at {self._named}", 2 * size)
         except (Refused, Unreachable) as error:
-            self._no_room = error
+            self._no_room = partial(type(error), str(error))    # without its traceback, which holds what was read
             raise ConnectionDropped(str(error)) from error
         try:
             yield
@@ -178,7 +186,7 @@ class ZooKeeperSession:
                     raise Refused(f"ZooKeeper at {self._named} refused the credentials of zookeeper.sasl") from error
                 if self._no_room is not None:
                     self._discard()
-                    raise self._no_room from error
+                    raise self._no_room() from error
                 if left(deadline) < 0.1:
                     # The next call starts afresh: servers that lost their history refuse a client that saw more of it.
                     self._discard()
@@ -204,7 +212,7 @@ class ZooKeeperSession:
             self._live = self._client.start_async()
         if not self._live.wait(left(deadline)):
             if self._no_room is not None:
-                raise self._no_room
+                raise self._no_room()
             if distrust := self._handler.distrust:
                 raise Refused(f"ZooKeeper at {self._named}: {distrust}")
             raise KazooTimeoutError("no connection")
@@ -231,7 +239,7 @@ class ZooKeeperSession:
         self._refused = self._refused or (refused and client is self._client)
 
     def _remember(self, words: str) -> None:
-        self._no_room = Refused(f"ZooKeeper at {self._named}: {words}")
+        self._no_room = partial(Refused, f"ZooKeeper at {self._named}: {words}")
 
     def _disconnect(self) -> None:
         client, self._client = self._client, None
