@@ -8,7 +8,6 @@ import os
 import re
 import secrets
 import socket
-import struct
 import sys
 import threading
 import urllib.request
@@ -23,7 +22,7 @@ from kio.schema.api_versions.v3.response import ApiVersionsResponse
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i32Timedelta
 
-from adapters.test_zookeeper_faults import hostile
+from adapters.hostile import REGISTRATION, hostile, zookeeper
 from apiserver.processes import port
 from fakes.kafka_node import Node
 from patience import stretched
@@ -32,44 +31,6 @@ from switchover.outside.addresses import Address
 LIMIT = 256                 # MiB, as in the chart
 IMAGE = dict(re.findall(r"(MALLOC_\w+)=(\d+)", (Path(__file__).parents[2] / "Dockerfile").read_text()))
 NODES, LARGE = 60, 8_000_000
-STAT = struct.pack(">qqqqiiiqiiq", 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1)
-REGISTRATION = json.dumps({"version": 5, "host": "b", "port": 9092, "endpoints": ["PLAINTEXT://b:9092"], "jmx_port": -1,
-                           "listener_security_protocol_map": {"PLAINTEXT": "PLAINTEXT"}, "timestamp": "1"}).encode()
-NO_NODE = -101
-
-
-def zookeeper(count: int, registration: bytes) -> Any:
-    """What serves a connection as a ZooKeeper whose brokers' registrations are these."""
-    def read(connection: socket.socket, size: int) -> bytes:
-        found = b""
-        while len(found) < size:
-            if not (part := connection.recv(size - len(found))):
-                raise OSError
-            found += part
-        return found
-
-    def text(value: bytes) -> bytes:
-        return struct.pack(">i", len(value)) + value
-
-    def serve(connection: socket.socket) -> None:
-        read(connection, *struct.unpack(">i", read(connection, 4)))
-        connection.sendall(text(struct.pack(">iiq", 0, 4000, 1) + text(bytes(16)) + b"\0"))
-        while True:
-            request = read(connection, *struct.unpack(">i", read(connection, 4)))
-            xid, kind = struct.unpack(">ii", request[:8])
-            path = request[12:12 + int.from_bytes(request[8:12])] if kind in (4, 9, 8) else b""
-            error, answer = 0, text(path)
-            if kind == 8:
-                answer = struct.pack(">i", count) + b"".join(text(b"%d" % each) for each in range(count))
-            elif path == b"/cluster/id":
-                answer = text(b'{"version":"1","id":"abcdefghijklmnopqrstuv"}') + STAT
-            elif path.startswith(b"/brokers/ids/"):
-                answer = text(registration) + STAT
-            elif kind == 4:
-                error, answer = NO_NODE, b""
-            connection.sendall(text(struct.pack(">iqi", xid, 1, error) + answer))
-
-    return serve
 
 
 def announcing(connection: socket.socket) -> None:

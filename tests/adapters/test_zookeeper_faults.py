@@ -3,21 +3,20 @@
 import asyncio
 import contextlib
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from adapters.hostile import REGISTRATION, hostile, zookeeper
 from patience import stretched, until
 from switchover.consumer.lease import Lease
 from switchover.consumer.sessions import Sessions
 from switchover.consumer.sessions import Unreachable as NoSession
 from switchover.consumer.settings import parsed
 from switchover.coordination.registration import Registration
+from switchover.outside import memory
 from switchover.outside.access import Access
-from switchover.outside.addresses import Address
 from switchover.outside.errors import Refused, Unreachable
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
@@ -25,26 +24,6 @@ GRANTED = bytes.fromhex("00000024 00000000 00000fa0 0000000000000001 00000010") 
 """The answer to a request for a session: 4 s, id 1, a password of zeros."""
 BLOCK = bytes(65_536)
 MEMORY = 64 * 1024 * 1024
-
-
-@contextlib.contextmanager
-def hostile(serve: Callable[[socket.socket], None]) -> Iterator[Address]:
-    """Answers every connection with `serve`, until the block ends."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        def accept() -> None:
-            with contextlib.suppress(OSError):
-                while True:
-                    connection, _ = listening.accept()
-                    threading.Thread(target=answer, args=(connection,), daemon=True).start()
-
-        def answer(connection: socket.socket) -> None:
-            with connection, contextlib.suppress(OSError):
-                serve(connection)
-
-        threading.Thread(target=accept, daemon=True).start()
-        yield Address(*listening.getsockname())
-        with contextlib.suppress(OSError):
-            listening.shutdown(socket.SHUT_RDWR)
 
 
 def stream(connection: socket.socket) -> None:
@@ -117,3 +96,19 @@ async def test_what_some_other_service_says_is_not_repeated() -> None:
             await zookeeper.connections(address)
         await zookeeper.close()
     assert "secret" not in str(refused.value)
+
+
+async def test_many_nodes_that_are_large_together_are_refused_by_the_path_and_the_memory_is_free_again(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """60 registrations of a megabyte each, where there is room for some; an honest ZooKeeper is read as ever."""
+    monkeypatch.setattr(memory, "room", lambda: 8 * memory.MIB)
+    monkeypatch.setattr(memory, "TURN_SECONDS", 0.5)
+    with hostile(zookeeper(60, b" " * 1_000_000)) as large, hostile(zookeeper(3, REGISTRATION)) as small:
+        flood, honest = KazooZooKeeper(Access(str(large)), seconds=stretched(5)), KazooZooKeeper(Access(str(small)))
+        for _ in range(2):
+            with pytest.raises(Unreachable, match=r"^/brokers/ids/\d+ in ZooKeeper at .* takes .* limit of \d+Mi"):
+                await flood.state()
+            assert sorted((await honest.state()).brokers) == [0, 1, 2]
+        assert 0 < memory.ANSWERS.held < memory.SMALL, "what is remembered of the honest one"
+        await asyncio.gather(flood.close(), honest.close())
+        assert memory.ANSWERS.held == 0

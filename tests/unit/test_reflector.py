@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,10 +12,13 @@ import pytest_asyncio
 from aiohttp import web
 from kubernetes.aio.client import ApiClient, Configuration
 
-from patience import Patience
+from patience import Patience, stretched
 from switchover.kubernetes.client import api_server, reflector
 from switchover.kubernetes.client.api_server import ApiServer, NotFound
 from switchover.kubernetes.client.reflector import WatchedServer
+from switchover.kubernetes.members import COST
+from switchover.outside import memory
+from switchover.outside.errors import Refused
 
 PODS = "/api/v1/namespaces/shop/pods"
 
@@ -127,6 +131,81 @@ async def test_a_long_list_is_read_page_by_page(server: Server, monkeypatch: pyt
     async with serving(server) as watched:
         assert await names(watched) == list("0123456")
         assert server.pages == [0, 3, 6]
+
+
+CLAIMS, REVISIONS = (f"/{path}" for path in (
+    "api/v1/namespaces/shop/persistentvolumeclaims", "apis/apps/v1/namespaces/shop/controllerrevisions"))
+
+
+async def test_a_page_that_is_too_large_is_asked_for_again_in_parts_and_one_object_that_is_is_named(
+        server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_server, "LARGEST_ANSWER", 100_000)
+    monkeypatch.setattr(api_server, "FIRST_PAGE", 40)
+    server.listed = [pod(str(number)) | {"spec": {"x": "a" * 15_000}} for number in range(10, 50)]
+    async with serving(server) as watched:
+        assert await names(watched) == [str(number) for number in range(10, 50)]
+    assert server.pages[:2] == [0, 0]
+    assert len(server.pages) < 15, server.pages
+    server.listed = [pod("a"), pod("b") | {"spec": {"x": "a" * 100_000}}]
+    async with serving(server) as watched:
+        with pytest.raises(Refused, match=r"^one object of pods in namespace shop is more than 0 MiB, the next after a$"):
+            await watched.items(PODS)
+
+
+async def test_annotations_that_nobody_reads_are_not_kept_and_that_there_are_some_is(server: Server) -> None:
+    """A patch that adds the first annotation would take all the others away."""
+    annotations = {"a": "x" * 250_000, "b": "y" * 250_000}
+    server.listed = [{"metadata": {"name": "a", "annotations": annotations, "managedFields": [{}]}},
+                     {"metadata": {"name": "b", "annotations": {}}}]
+    async with serving(server) as watched:
+        assert [each["metadata"] for each in await watched.items(CLAIMS)] == [
+            {"name": "a", "annotations": {"a": ""}}, {"name": "b", "annotations": {}}]
+        assert memory.ANSWERS.held < 2_000
+    server.listed = [{"metadata": {"name": "a", "annotations": annotations | {COST: "-1"}}}]
+    async with serving(server) as watched:
+        assert (await watched.items(PODS))[0]["metadata"]["annotations"] == {COST: "-1"}
+    async with serving(server) as watched:
+        sets = PODS.replace("/api/v1/", "/apis/apps/v1/").replace("pods", "statefulsets")
+        assert (await watched.items(sets))[0]["metadata"]["annotations"] == annotations | {COST: "-1"}
+
+
+async def test_what_is_watched_has_its_part_of_the_memory_and_gives_it_back(
+        server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The object that is too much is named, in a list and in an event."""
+    monkeypatch.setattr(memory, "room", lambda: 100_000)
+    monkeypatch.setattr(memory, "FOR_SMALL", memory.MIB)
+
+    def revision(number: int) -> dict[str, Any]:
+        return {"metadata": {"name": f"r-{number}"}, "data": secrets.token_urlsafe(6_000)}
+
+    why = r"^r-{} among the controllerrevisions of namespace shop is more than there is memory for: .* of namespace shop"
+    server.listed = [revision(number) for number in range(5)]
+    async with serving(server) as watched:
+        with pytest.raises(Refused, match=why.format(4)):
+            await watched.items(REVISIONS)
+    server.listed = server.listed[:4]
+    async with serving(server) as watched:
+        assert len(await watched.items(REVISIONS)) == 4
+        assert 24_000 < memory.ANSWERS.held < 25_000
+        server.tell("ADDED", revision(7))
+        async with asyncio.timeout(stretched(10)):
+            with pytest.raises(Refused, match=why.format(7)):
+                await looked_at(watched)
+    assert memory.ANSWERS.held == 0
+
+
+async def looked_at(watched: WatchedServer) -> None:
+    while True:
+        await watched.items(REVISIONS)
+        await asyncio.sleep(0.01)
+
+
+async def test_an_event_of_an_object_that_is_too_long_for_a_line_is_listed(server: Server) -> None:
+    async with serving(server) as watched:
+        await until(watched, ["a", "b"])
+        server.listed.append(pod("c") | {"spec": {"x": "a" * 5_000_000}})
+        server.tell("ADDED", server.listed[-1])
+        await until(watched, ["a", "b", "c"])
 
 
 async def test_a_list_whose_next_page_has_expired_begins_anew(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

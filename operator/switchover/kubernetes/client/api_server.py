@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from urllib.request import getproxies_environment
 
 import aiohttp
+from aiohttp.http_exceptions import LineTooLong
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.config import list_kube_config_contexts, load_incluster_config, load_kube_config
@@ -230,7 +231,7 @@ class ApiServer:
 
         A page has as many objects as LARGEST_ANSWER has room for. Raises also Expired.
         """
-        size, following, last = FIRST_PAGE, None, "at the beginning"
+        size, most, following, last = FIRST_PAGE, PAGE, None, "at the beginning"
         while following != "":
             taken: list[str] = []
 
@@ -243,11 +244,11 @@ class ApiServer:
             except TooLarge as error:
                 if size == 1:
                     raise Refused(f"one object of {error}, {last}") from None
-                size = max(1, size // 8)
+                size, most = max(1, size // 4), max(1, size // 2)
                 continue
             following = answer["metadata"].get("continue") or ""
             last = f"the next after {taken[-1]}" if taken else last
-            size = min(PAGE, 2 * size)
+            size = min(most, 2 * size)
         return str(answer["metadata"]["resourceVersion"])
 
     async def events(self, uid: str, most: int) -> list[dict[str, Any]]:
@@ -338,9 +339,9 @@ class ApiServer:
             yield lines()
         except TimeoutError:
             raise Unreachable(f"the watch of {_what(path)} was silent for {SILENT_SECONDS:.0f} s") from None
-        except ValueError:                      # aiohttp's, for a line that is too long; a list reads it
+        except LineTooLong:                     # a list reads what it was about
             raise Expired(f"the watch of {_what(path)} told of an object that is too large") from None
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             raise Unreachable(f"the watch of {_what(path)} broke off: {type(error).__name__}") from None
         finally:
             answer.close()

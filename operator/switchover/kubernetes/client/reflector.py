@@ -119,8 +119,8 @@ class Reflector:
     def _empty_room(self) -> memory.Held:
         return memory.ANSWERS.lasting(f"namespace {self._server.namespace}")
 
-    def _put(self, objects: Labelled, room: memory.Held, found: dict[str, Any]) -> None:
-        """Refused, which names it, where there is no memory for it."""
+    def _put(self, objects: Labelled, room: memory.Held, have: int, found: dict[str, Any]) -> None:
+        """Refused, which names it, where there is no memory for it beyond what we `have`."""
         metadata = found["metadata"]
         if self._plural not in WORKLOADS:
             metadata.pop("managedFields", None)
@@ -128,7 +128,8 @@ class Reflector:
                 read = {key: annotations[key] for key in ANNOTATIONS.get(self._plural, ()) if key in annotations}
                 metadata["annotations"] = read or dict.fromkeys(islice(annotations, 1), "")
         objects.put(found)
-        room.resize(objects.size, f"{metadata['name']} among the {self._plural} of namespace {self._server.namespace}")
+        named = f"{metadata['name']} among the {self._plural} of namespace {self._server.namespace}"
+        room.resize(max(0, objects.size - have), named)
 
     def _forget(self, error: Exception) -> None:
         self._version, self._failure = "", error
@@ -138,10 +139,9 @@ class Reflector:
 
     async def _list(self) -> None:
         now, found = asyncio.get_running_loop().time(), self._none()
-        with self._empty_room() as room:
-            version = await self._server.each(self._path, partial(self._put, found, room))
-            self._room.give_back()
-            self._room.resize(room.size)
+        with self._empty_room() as room:                # a list takes the place of the one before
+            version = await self._server.each(self._path, partial(self._put, found, room, self._room.size))
+        self._room.resize(found.size, self._path)
         self._objects = found
         self._version, self._failure, self._seen_at = version, None, now
         self._tried.set()
@@ -159,7 +159,7 @@ class Reflector:
                 raise Lost(f"{found.get('code')} {found.get('message')}")
             metadata = found["metadata"]
             if kind in ("ADDED", "MODIFIED"):
-                self._put(self._objects, self._room, found)
+                self._put(self._objects, self._room, 0, found)
             elif kind == "DELETED":
                 self._objects.drop(metadata["name"])
             self._version = metadata["resourceVersion"]
