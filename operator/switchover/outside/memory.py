@@ -22,7 +22,7 @@ SMALL, FOR_SMALL = 256 * 1024, 8 * MIB
 """Bytes of a request that waits behind no large one; and how far these may go beyond the room: AT_REST has them already."""
 LITTLE = 64
 """What part of the room is little to hold for long."""
-TURN_SECONDS = 3.0
+TURN_SECONDS = 2.0
 """How long one waits for its turn: less than any question may take, so that the answer says why."""
 
 
@@ -79,14 +79,14 @@ class Budget:
         except TooLate:
             raise self._given_up(future, what, size) from None
 
-    async def turn(self, what: str, size: int, have: int = 0) -> "Held":
+    async def turn(self, what: str, size: int, have: int = 0, seconds: float | None = None) -> "Held":
         """So many bytes, until they are given back. `what` takes them, in the error: Refused where there are not so many,
-        Unreachable where others hold them for longer than TURN_SECONDS. Who has some already goes before all who wait."""
+        Unreachable where others hold them for longer than `seconds`. Who has some already goes before all who wait."""
         future = self._queue(what, size, have)
         if isinstance(future, Held):
             return future
         try:
-            async with asyncio.timeout(TURN_SECONDS):
+            async with asyncio.timeout(TURN_SECONDS if seconds is None else seconds):
                 return await asyncio.wrap_future(future)
         except TimeoutError:
             raise self._given_up(future, what, size) from None
@@ -139,8 +139,8 @@ class Budget:
 
     def _too_much(self, what: str, size: int) -> str:
         return (f"{what} takes {_mib(size)} of memory, and {_mib(self._held)} of the {_mib(self._size())} that the operator"
-                f" has for all answers are in use; give it a limit of {limit_for(self._held + size)}"
-                " (resources.limits.memory)")
+                f" has for all answers are in use; give it a limit of {limit_for(self._held + size)} or"
+                " more (resources.limits.memory)")
 
     def _fits(self, size: int) -> bool:
         return self._held + size <= self._size() + (FOR_SMALL if size <= SMALL else 0)
@@ -166,7 +166,7 @@ class Budget:
         size, own, together = self._size(), self._lasting[owner] + more, self._lasting.total() + more
         if more > 0 and (own > size // 4 or (together > size // 2 and own > size // LITTLE)):
             raise Refused(f"{what} is more than there is memory for: {_mib(own)} of {owner}, {_mib(together)} in all; "
-                          f"give it a limit of {limit_for(max(4 * own, 2 * together))} (resources.limits.memory)")
+                          f"give it a limit of {limit_for(max(4 * own, 2 * together))} or more (resources.limits.memory)")
         self._lasting[owner] = own
         if not own:
             del self._lasting[owner]

@@ -37,6 +37,8 @@ REQUESTS_AT_ONCE = 16
 """To one API server, watches aside: each is a connection with 256 KiB of buffers, and what is asked beside waits there."""
 WATCH_SECONDS, SILENT_SECONDS = 300, 150.0
 """How long one watch lasts; and after how long without a line it is taken for dead: bookmarks come every minute or so."""
+PATIENCE = 0.8 * SECONDS_PER_CALL
+"""Seconds that an answer waits for memory: longer than a peer's answer may take, which has it meanwhile."""
 LARGEST_ANSWER = 8 * memory.MIB
 """Bytes of an answer. etcd takes objects of 1.5 MiB, which in JSON may be a few times as many."""
 FIRST_PAGE, PAGE = 100, 500
@@ -379,7 +381,7 @@ async def _text(answer: aiohttp.ClientResponse, what: str) -> AsyncIterator[str]
             if len(body) > LARGEST_ANSWER:
                 raise TooLarge(f"{what} is more than {LARGEST_ANSWER // memory.MIB} MiB")
             if len(body) > memory.SMALL and held is None:
-                held = await memory.ANSWERS.turn(what, 2 * LARGEST_ANSWER)          # as bytes and as text
+                held = await memory.ANSWERS.turn(what, 2 * LARGEST_ANSWER, seconds=PATIENCE)    # as bytes and as text
         text = body.decode(errors="replace")
         body.clear()
         if held is not None:
