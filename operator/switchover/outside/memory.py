@@ -154,7 +154,7 @@ class Budget:
             more = size - held.size
             if held.owner:
                 self._last(held.owner, more, what)
-            elif more > 0 and not self._fits(more):
+            elif more > 0 and self._held + more > self._size():
                 raise Refused(self._too_much(what, size))
             self._held += more
             held.size = size

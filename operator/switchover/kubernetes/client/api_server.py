@@ -10,9 +10,8 @@ import copy
 import os
 import re
 import ssl
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.request import getproxies_environment
@@ -374,23 +373,27 @@ def _why(error: Exception) -> str:
 @asynccontextmanager
 async def _text(answer: aiohttp.ClientResponse, what: str) -> AsyncIterator[str]:
     """The body, which has its memory for as long as the block. Raises TooLarge beyond LARGEST_ANSWER."""
-    body, held = bytearray(), None
-    try:
+    body = bytearray()
+    async with AsyncExitStack() as held:
+        held.callback(answer.close)             # which a body that was read to its end has left already
+        room = 0
+
+        async def have(size: int) -> None:
+            nonlocal room
+            if size > max(room, memory.SMALL):
+                held.enter_context(await memory.ANSWERS.turn(what, size - room, room, PATIENCE))
+                room = size
+
         async for chunk in answer.content.iter_any():
             body += chunk
             if len(body) > LARGEST_ANSWER:
                 raise TooLarge(f"{what} is more than {LARGEST_ANSWER // memory.MIB} MiB")
-            if len(body) > memory.SMALL and held is None:
-                held = await memory.ANSWERS.turn(what, 2 * LARGEST_ANSWER, seconds=PATIENCE)    # as bytes and as text
+            if len(body) > memory.SMALL:
+                await have(2 * LARGEST_ANSWER)                      # as bytes and as text
+        await have(len(body) * (2 if body.isascii() else 5))        # one letter of four bytes makes all of a text as wide
         text = body.decode(errors="replace")
         body.clear()
-        if held is not None:
-            held.resize(sys.getsizeof(text), what)
         yield text
-    finally:
-        answer.close()              # which a body that was read to its end has left already
-        if held is not None:
-            held.give_back()
 
 
 def translate(method: str, path: str, error: ApiException) -> Exception:
