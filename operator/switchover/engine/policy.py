@@ -25,8 +25,9 @@ OF_PODS = {"annotations": "annotations of the pods", "labels": "labels of the po
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The chart's value `allow`: `images` are repositories, some with a tag or digest, `claims` and `secrets` names,
-    `annotations` and `labels` keys of pods; `*` stands for any text. `pods` are of `brought_in.PODS`. And of `admissionPolicies` the service accounts that may
-    approve what cannot be taken back, and whether nobody approves a spec that they have changed."""
+    `annotations` and `labels` keys of pods; `*` stands for any text. `pods` are of `brought_in.PODS`. And of
+    `admissionPolicies` the service accounts that may approve what cannot be taken back, and whether nobody approves a spec
+    that they have changed."""
 
     images: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()

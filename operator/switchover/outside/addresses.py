@@ -1,5 +1,6 @@
 """Addresses: one spelling for each IP address, and names as whoever wrote them means them."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address

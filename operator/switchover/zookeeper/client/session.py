@@ -60,7 +60,7 @@ class ZooKeeperSession:
     def __init__(self, access: Access, *, seconds: float = 5.0) -> None:
         try:
             hosts, _ = collect_hosts(access.servers)
-        self._servers = tuple(Address(host, port) for host, port in hosts)
+            self._servers = tuple(Address(host, port) for host, port in hosts)
         except ValueError as error:
             raise Refused(f"zookeeper.connect {access.servers!r} is not host:port,…/chroot: {error}") from error
         self._named, self._search = access.servers, access.search
