@@ -131,7 +131,7 @@ OF_THE_WALK: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Approval": ("A person has approved the step, for the plan on record.", ("ApprovalVoid", "AwaitingApproval")),
     "Bake": ("The batch has stayed healthy for as long as `spec.rollout` says.", ("Baking",)),
     "Deletion": ("What the object has changed is taken back, so that it may go.", ("BeingDeleted", "HeldUntilTheEnd")),
-    "Effects": ("What is to be done was accepted.", ("EffectRefused",)),
+    "Effects": ("What is to be done was accepted.", ("EffectFailed", "EffectRefused")),
     "Lease": ("This operator holds the Lease of what the migration changes.", ("LeaseNotHeld",)),
     "Order": ("It is known which pod comes next.", ("OrderUnknown",)),
     "Paused": ("`spec.desiredState` lets steps and batches begin.", ("Paused",)),

@@ -1,27 +1,56 @@
 """One life of the operator process against a fake API: killed, it does nothing more, as after SIGKILL."""
 
 import asyncio
+import contextlib
 import json
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
-from functools import partial
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
+import aiohttp
 import pytest
 from kopf._cogs.clients import api as kopf_api
 from kopf._cogs.clients import errors as kopf_errors
 from kubernetes.aio.client.exceptions import ApiException
 
 from fakes.api_server import FakeApi, Problem, copied
-from switchover.kubernetes.client.api_server import ApiServer, translate
+from switchover.kubernetes.client.api_server import REQUESTS_AT_ONCE, ApiServer, translate
 
 WATCH_SECONDS = 0.25                   # how often a watcher looks for news
 CALL_SECONDS = (0.001, 0.02)
 BEFORE, APPLIED, ANSWERED = "before", "applied", "answered"
 """Moments of a write at which the process can die: not sent yet; done, the answer lost; done and answered."""
 
+LATE = "late"
+"""A moment of a request whose answer is lost: it takes effect LATE_SECONDS after it was given up."""
+LATE_SECONDS = 15.0
+
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """How one request to the API server fails, and at which moment of it: with `code` and an answer that says so, or, with
+    0, without one. Its answer takes `seconds`; where the operator still waits then, the connection is reset, or with `comes`
+    it is answered after all.
+    """
+
+    moment: str = BEFORE
+    code: int = 0
+    seconds: float = 0.0
+    comes: bool = False
+
+    async def happen(self) -> None:
+        """Answer as the fault does."""
+        await asyncio.sleep(self.seconds)
+        if self.code:
+            status = {"kind": "Status", "code": self.code, "message": f"the server answers {self.code} in this test",
+                      "details": {"retryAfterSeconds": 1}}
+            raise ApiException(status=self.code, body=json.dumps(status))
+        if not self.comes:
+            raise aiohttp.ServerDisconnectedError
 
 
 class Incarnation:
@@ -30,7 +59,7 @@ class Incarnation:
     `stopped_before` gives the seconds for which the process stands still right before it sends a request to the API
     server, or writes to ZooKeeper (method, path of the node), as after SIGSTOP: longer than its Lease lasts, if a test so
     wishes. `kill_at` is the number of a write and the moment of it at which the process dies. `reads` tells when it last
-    read each kind of thing.
+    read each kind of thing. `fault` gives what goes wrong with a request to the API server (verb, path).
     """
 
     def __init__(self, api: FakeApi, seed: int, advance: Callable[[], None] = lambda: None, identity: str = "") -> None:
@@ -41,6 +70,7 @@ class Incarnation:
         self.asked: Callable[[str, str], None] = lambda method, path: None
         self.stopped_before: Callable[[str, str], float] = lambda method, path: 0.0
         self.kill_at: tuple[int, str] | None = None
+        self.fault: Callable[[str, str], Fault | None] = lambda verb, path: None
         self._advance = advance
         self._random = random.Random(seed)
 
@@ -61,21 +91,55 @@ class Incarnation:
             raise problem
         return result
 
+    async def ask(self, answer: Callable[[], T], fault: Fault) -> T:
+        """Ask the API server something that goes wrong."""
+        if fault.moment == APPLIED:
+            await self.call(answer)
+        elif fault.moment == LATE:
+            self._late(answer)
+        await fault.happen()
+        return await self.call(answer)
+
+    def _late(self, answer: Callable[[], T]) -> None:
+        """Have a request take effect after it was given up, whoever lives then."""
+        def arrive() -> None:
+            self._advance()
+            self.api.actor = self
+            with contextlib.suppress(ApiException):
+                answer()
+
+        asyncio.get_running_loop().call_later(LATE_SECONDS, arrive)
+
     async def before(self, method: str, path: str) -> None:
         """Right before a write is sent: stand still for as long as a test wishes, or die."""
         self.killed = self.killed or self.kill_at == (len(self.api.writes) + 1, BEFORE)
         if (seconds := self.stopped_before(method, path)) > 0:
             await asyncio.sleep(seconds)
 
-    async def write(self, method: str, path: str, answer: Callable[[], T]) -> T:
+    async def write(self, method: str, path: str, send: Callable[[], Awaitable[T]]) -> T:
         """A write: it can be the last thing that the process does, before it is sent or after it was answered."""
         await self.before(method, path)
         written = len(self.api.writes)
-        result = await self.call(answer)
+        result = await send()
         if len(self.api.writes) > written and self.kill_at == (written + 1, ANSWERED):
             self.killed = True
             await asyncio.Event().wait()
         return result
+
+
+def verb_of(method: str, path: str) -> str:
+    """What is asked of the API server: get, list, create, patch, status, update, delete, evict; or lease, or event."""
+    for plural, verb in (("leases", "lease"), ("events", "event")):
+        if f"/{plural}" in path:
+            return verb
+    _, _, resource = path.partition("/namespaces/")
+    if method == "GET":
+        return "get" if resource.count("/") > 1 else "list"
+    if method == "POST":
+        return "evict" if resource.endswith("/eviction") else "create"
+    if method == "PATCH":
+        return "status" if resource.endswith("/status") else "patch"
+    return {"PUT": "update", "DELETE": "delete"}[method]
 
 
 class SimulatedApiServer(ApiServer):
@@ -83,8 +147,10 @@ class SimulatedApiServer(ApiServer):
 
     def __init__(self, incarnation: Incarnation, namespace: str) -> None:
         self.namespace = namespace
+        self.address = "https://10.0.0.1"
         self._incarnation = incarnation
         self._forbidden = {}
+        self._room = asyncio.Semaphore(REQUESTS_AT_ONCE)
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -98,11 +164,24 @@ class SimulatedApiServer(ApiServer):
         if method == "GET":
             plural = path.partition(f"/namespaces/{self.namespace}/")[2].partition("/")[0]
             self._incarnation.reads[plural] = self._incarnation.api.now()
-        call = self._incarnation.call if method == "GET" else partial(self._incarnation.write, method, path)
-        try:
-            return given(await call(lambda: serve(method, path, body, query, content_type)), parameters)
-        except Problem as problem:
-            raise translate(method, path, ApiException(status=problem.code, body=problem.body)) from None
+
+        def answer() -> dict[str, Any]:
+            try:
+                return serve(method, path, body, query, content_type)
+            except Problem as problem:
+                raise ApiException(status=problem.code, body=problem.body) from None
+
+        fault = self._incarnation.fault(verb_of(method, path), path)
+
+        async def send() -> dict[str, Any]:
+            if fault is not None:
+                return await self._answered(method, path, lambda: self._incarnation.ask(answer, fault))
+            try:
+                return await self._incarnation.call(answer)
+            except ApiException as error:
+                raise translate(method, path, error) from None
+
+        return given(await (send() if method == "GET" else self._incarnation.write(method, path, send)), parameters)
 
 
 class LateServer(SimulatedApiServer):

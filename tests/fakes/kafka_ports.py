@@ -1,6 +1,6 @@
 """`ports.KafkaNodes` and `ZooKeeper` on the simulated cluster."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -318,22 +318,20 @@ class SimulatedZooKeeper:
         return await self._incarnation.call(lambda: self._serving(dict(self._kafka.tree.stateless)))
 
     async def create_states(self, replicas: Mapping[tuple[str, int], tuple[int, ...]], controller_epoch: int) -> None:
-        await self._incarnation.write(
-            "POST", "/brokers/topics",
-            lambda: self._serving(None) or self._kafka.tree.create_states(replicas, controller_epoch))
+        await self._write("POST", "/brokers/topics", lambda: self._kafka.tree.create_states(replicas, controller_epoch))
 
     async def delete(self, path: str, version: int, controller_epoch: int) -> None:
-        await self._incarnation.write(
-            "DELETE", path, lambda: self._serving(None) or self._kafka.tree.delete(path, version, controller_epoch))
+        await self._write("DELETE", path, lambda: self._kafka.tree.delete(path, version, controller_epoch))
 
     async def raise_epoch(self, epoch: int, expected: int) -> None:
-        await self._incarnation.write(
-            "PUT", "/controller_epoch", lambda: self._serving(None) or self._kafka.tree.raise_epoch(epoch, expected))
+        await self._write("PUT", "/controller_epoch", lambda: self._kafka.tree.raise_epoch(epoch, expected))
 
     async def raise_versions(self, epochs: Mapping[tuple[str, int], int], controller_epoch: int) -> None:
+        await self._write("PUT", "/brokers/topics", lambda: self._kafka.tree.raise_versions(epochs, controller_epoch))
+
+    async def _write(self, method: str, path: str, act: Callable[[], None]) -> None:
         await self._incarnation.write(
-            "PUT", "/brokers/topics",
-            lambda: self._serving(None) or self._kafka.tree.raise_versions(epochs, controller_epoch))
+            method, path, lambda: self._incarnation.call(lambda: self._serving(None) or act()))
 
     async def rights(self) -> ZooKeeperRights:
         everything = frozenset({"READ", "WRITE", "CREATE", "DELETE", "ADMIN"})

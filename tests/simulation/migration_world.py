@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from fakes import environment_image
 from fakes.api_server import NAMESPACE, FakeApi, Object, copied
-from fakes.incarnation import APPLIED, Incarnation, LateServer, SimulatedApiServer, serve_kopf
+from fakes.incarnation import APPLIED, Fault, Incarnation, LateServer, SimulatedApiServer, serve_kopf
 from fakes.kafka_ports import SimulatedMemberships, SimulatedNodes, SimulatedOffsets, SimulatedTree, SimulatedZooKeeper
 from fakes.kafka_world import PROTOCOL, Kafka
 from fakes.kubelet import Kubelet
@@ -241,10 +241,11 @@ class MigrationWorld:
     def live(self, until: Callable[[], bool], limit: float = 1500,
              kill_when: Callable[[], bool] = lambda: False, identities: tuple[str, ...] = ("operator",),
              stopped_before: Callable[[str, str], float] = lambda method, path: 0.0,
-             kill_at: tuple[int, str] | None = None, late: float = 0.0) -> bool:
+             kill_at: tuple[int, str] | None = None, late: float = 0.0,
+             fault: Callable[[str, str], Fault | None] = lambda verb, path: None) -> bool:
         """Run an operator process (or several at once); see `virtual_time.live`. Fails as soon as a rule is broken.
 
-        `stopped_before` and `kill_at` concern the first of several. What is watched is up to `late` seconds behind.
+        `stopped_before`, `kill_at` and `fault` concern the first of several. What is watched is up to `late` seconds behind.
         """
         if kill_at is not None and kill_at[1] == APPLIED:
             kill_when = lambda: len(self.api.writes) == kill_at[0]  # noqa: E731
@@ -258,7 +259,7 @@ class MigrationWorld:
         for each in incarnations:
             each.asked = self.witness.asked
         metrics = self.metrics = [CollectorRegistry() for _ in identities]
-        incarnation.stopped_before, incarnation.kill_at = stopped_before, kill_at
+        incarnation.stopped_before, incarnation.kill_at, incarnation.fault = stopped_before, kill_at, fault
         log = LogWitness(self.api, self.jury, self.story, f"kmig/{NAME}")
         self.say(f"operator {self.lives} begins" if len(identities) == 1 else f"operators begin: {', '.join(identities)}")
         logging.getLogger("switchover").addHandler(log)

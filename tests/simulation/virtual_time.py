@@ -31,6 +31,11 @@ class Timeline:
         self._base = EPOCH
         self._loop: asyncio.AbstractEventLoop | None = None
 
+    @property
+    def began(self) -> float:
+        """When the process that lives began."""
+        return self._base
+
     def now(self) -> float:
         return self._base + (self._loop.time() if self._loop is not None else 0.0)
 

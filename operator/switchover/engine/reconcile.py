@@ -33,7 +33,7 @@ from switchover.engine.effects import (
 )
 from switchover.engine.figures import waits_of, without_decision
 from switchover.engine.foreign_record import without_foreign_record
-from switchover.engine.gate import Judge, Judgement, Streak, fail, wait
+from switchover.engine.gate import Judge, Judgement, Streak, Verdict, fail, unknown, wait
 from switchover.engine.intent import ABANDON, LET_GO
 from switchover.engine.kind import Kind, M, P
 from switchover.engine.leases import Leases
@@ -51,6 +51,7 @@ from switchover.reasons.preflight_cluster import NAME_TAKEN
 from switchover.reasons.reason import Reason
 from switchover.reasons.walk import (
     DEFECT,
+    EFFECT_FAILED,
     EFFECT_REFUSED,
     INVALID_SPEC,
     LEASE_NOT_HELD,
@@ -116,8 +117,8 @@ class _Memory(Generic[M, P]):
     spent: Spent = field(default_factory=Spent)
     page: Page = field(default_factory=Page)
     place: tuple[object, ...] = ()           # where it stood by the last record, or by the last fresh reading
-    refused: str = ""                        # what the API server last said no to, until an effect succeeds
-    taken: bool = False                      # and whether that was since somebody else's object has the name
+    refused: Verdict | None = None           # what became of the last effect that failed, until one succeeds
+    unheld: str = ""                         # why nobody can tell whether the Lease is ours
     made: dict[str, str] = field(default_factory=dict)       # uids of what was created, until they are on record
     fenced: int = 0                          # how often in a row an effect met something else than was read
     last_pass: float = 0.0
@@ -191,9 +192,10 @@ class Reconciler(Generic[M, P]):
         if not fresh and memory.place not in ((), _place(picture.position)):
             return None                                    # seen before our own last record: no gate of then counts now
         memory.place = _place(picture.position)
-        holder = await self._hold(migration, picture)
+        holder = await self._hold(migration, picture, memory)
         picture = await memory.observer.see(picture, holder, fresh=fresh)
-        holder = holder or await self._hold(migration, picture)
+        if not holder and not memory.unheld:
+            holder = await self._hold(migration, picture, memory)
         picture = self._kind.with_holder(picture, holder, self._clock.now())
         decision = _with_refusal(self._decide(migration, picture, memory, holder), memory)
         if not fresh and (decision.position != picture.position or decision.effects):
@@ -208,7 +210,8 @@ class Reconciler(Generic[M, P]):
         if decision.position != picture.position or not recorded:
             return AT_ONCE
         for effect in decision.effects:
-            await self._perform(migration, effect, memory)
+            if not await self._perform(migration, effect, memory):
+                break
         if memory.made:
             return AT_ONCE
         return due(picture.position, decision, picture.now, memory.last_news)
@@ -256,11 +259,13 @@ class Reconciler(Generic[M, P]):
         decision = decide(self._kind.plan(picture), picture, intent, memory.streaks, picture.now)
         if deleted is not None:
             decision = self._with_deletion(decision, picture, deleted.timestamp())
-        own = self._holder(migration.metadata.uid)
-        if holder == own or picture.position.step == PREFLIGHT or picture.position.finished:
+        own, free = self._holder(migration.metadata.uid), picture.position.step == PREFLIGHT or picture.position.finished
+        if holder == own or (free and not memory.unheld):
             return decision                        # Preflight changes nothing, and has a gate of its own for the Lease
         judge: Judge[P] = Judge("lease", memory.streaks, picture.now)
-        judgement = judge.add("Lease", fail(
+        judgement = judge.add("Lease", unknown(
+            LEASE_NOT_HELD, f"nobody can tell whether the Lease of what this migration changes is held: {memory.unheld}",
+            subject="Lease", unblocks="the API server answers for Leases") if memory.unheld else fail(
             LEASE_NOT_HELD, "another operator or migration holds the Lease of what this one changes", subject="Lease",
             observed=holder or "nobody yet", threshold=own,
             unblocks="it is released, or it expires"))
@@ -329,21 +334,28 @@ class Reconciler(Generic[M, P]):
         except (Unreachable, Refused, Fenced) as error:
             logger.warning("event not written: %s", error)
 
-    async def _perform(self, migration: M, effect: Effect, memory: _Memory[M, P]) -> None:
-        """One effect. A refusal (a budget, say) is told in `waitingFor`, and tried again in the next pass."""
+    async def _perform(self, migration: M, effect: Effect, memory: _Memory[M, P]) -> bool:
+        """One effect; False where no other had better be tried. What fails is told in `waitingFor`, and tried again in the
+        next pass, which sees what became of it."""
         name = migration.metadata.name
         self._tell(name, f"act: {effect}")
         try:
             await self._do(effect, memory)
-            memory.refused, memory.fenced = "", 0
+            memory.refused, memory.fenced = None, 0
         except Fenced as error:
             self._tell(name, f"fenced, reading again: {error}")
             memory.fenced += 1
             if memory.fenced >= FENCED_OFTEN:
-                memory.refused, memory.taken = f"{effect}: {error}", False
+                memory.refused = _refused(effect, error)
         except Refused as error:
             self._tell(name, f"refused: {effect}: {error}", logging.WARNING)
-            memory.refused, memory.taken = f"{effect}: {error}", isinstance(error, NameTaken)
+            memory.refused = _refused(effect, error)
+        except Unreachable as error:
+            self._tell(name, f"failed: {effect}: {error}", logging.WARNING)
+            memory.refused = wait(EFFECT_FAILED, f"{effect}: {error}", subject=str(effect),
+                                  unblocks="whoever was asked answers; it is tried again")
+            return False
+        return True
 
     async def _do(self, effect: Effect, memory: _Memory[M, P]) -> None:
         """What is matched here has names of its own (of a workload, say), which are not the migration's."""
@@ -388,15 +400,22 @@ class Reconciler(Generic[M, P]):
             memory.made = {}
         return AT_ONCE
 
-    async def _hold(self, migration: M, picture: P) -> str:
-        """Hold the Lease of what this migration changes: who has it; "" while its name is not known, and after the end."""
+    async def _hold(self, migration: M, picture: P, memory: _Memory[M, P]) -> str:
+        """Hold the Lease of what this migration changes: who has it; "" while its name is not known, after the end, and
+        where nobody can tell."""
+        memory.unheld = ""
         holder = self._holder(migration.metadata.uid)
         lease = "" if picture.position.finished else self._kind.claims(migration, picture)
         if not lease:
             self._leases.drop_all(holder)
             return ""
         looks = picture.position.step == PREFLIGHT and self._kind.intent(migration).paused
-        return await self._leases.hold(lease, holder, acting=not looks)
+        try:
+            return await self._leases.hold(lease, holder, acting=not looks)
+        except (Unreachable, Refused, Fenced) as error:
+            memory.unheld = str(error)
+            logger.warning("Lease %s: %s", lease, error, extra=self._about(migration.metadata.name))
+            return ""
 
     def _tell_pass(self, name: str, picture: P, decision: Decision, memory: _Memory[M, P]) -> None:
         """What this pass has to tell that the last one had not. Where nobody would read it, nothing is made of it."""
@@ -508,13 +527,16 @@ def _place(at: Position) -> tuple[object, ...]:
     return at.attempt, at.direction, at.step, at.batches_done, at.finished
 
 
+def _refused(effect: Effect, error: Exception) -> Verdict:
+    reason, unblocks = (NAME_TAKEN, "rename or delete that object") if isinstance(error, NameTaken) else (
+        EFFECT_REFUSED, "the budget, quota or right that forbids it allows it")
+    return wait(reason, f"{effect}: {error}", subject=str(effect), unblocks=unblocks)
+
+
 def _with_refusal(decision: Decision, memory: _Memory[M, P]) -> Decision:
-    """The decision, with the last refusal among what is waited for while there is something to be done."""
-    if not memory.refused or not decision.effects:
+    """The decision, with the last failure of an effect among what is waited for while there is something to be done."""
+    if memory.refused is None or not decision.effects:
         return decision
     judge: Judge[P] = Judge("effects", memory.streaks, memory.last_pass)
-    reason, unblocks = (NAME_TAKEN, "rename or delete that object") if memory.taken else (
-        EFFECT_REFUSED, "the budget, quota or right that forbids it allows it")
-    judgement = judge.add("Effects", wait(reason, memory.refused, subject=str(decision.effects[0]), unblocks=unblocks))
+    judgement = judge.add("Effects", memory.refused)
     return replace(decision, judged={**decision.judged, judgement.gate: judgement})
-

@@ -162,7 +162,8 @@ class Loops:
         return sum(not loop.served for loop in self._loops.values())
 
     def oldest_pass(self) -> float:
-        """Seconds since the last pass of the object that was served longest ago; 0 without objects."""
+        """Seconds since the last pass, of the object that was served longest ago, that the API server answered; 0 without
+        objects."""
         now = self._metrics.now()
         return max((now - loop.last_pass for loop in self._loops.values()), default=0.0)
 
@@ -180,18 +181,20 @@ class Loops:
                 loop.woken_at = None
                 try:
                     delay = await self._pass(name, loop, afresh=failures > 0)
-                    failures = 0
+                    failures, unanswered = 0, False
                 except Exception as error:  # noqa: BLE001 - a loop must not end: nothing would start it again
                     failures += 1
                     delay = backoff(failures)
                     self._failed(name, error, delay)
-            loop.last_pass, loop.served = clock(), True
-            self._metrics.pass_seconds.observe(loop.last_pass - started)
+                    unanswered = isinstance(error, Unreachable)
+            ended, loop.served = clock(), True
+            loop.last_pass = loop.last_pass if unanswered else ended       # it was not looked at: whoever is called is told
+            self._metrics.pass_seconds.observe(ended - started)
             if delay is None:
                 loop.due = float("inf")
                 return
             loop.delay = delay
-            loop.due = loop.last_pass + delay + SILENCE_SECONDS
+            loop.due = ended + delay + SILENCE_SECONDS
             try:
                 async with asyncio.timeout(spread(delay, loop.uid)):
                     await loop.wake.wait()

@@ -137,7 +137,8 @@ class Metrics:
             self._notifications.labels(outcome)
         self.oldest_pass = Gauge(
             "switchover_oldest_pass_age_seconds",
-            "Time since the end of the last pass of the resource of a kind that was served longest ago",
+            "Time since the end of the last pass of the resource of a kind that was served longest ago; one that the API "
+            "server did not answer does not count",
             labelnames=("kind",), registry=registry,
         )
 

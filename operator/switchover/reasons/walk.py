@@ -63,6 +63,15 @@ DEFECT = Reason(
     look="The message: the error, and where in the operator it was met. The operator's log has the traceback.",
     do="Report the defect with that traceback. A version of the operator without it goes on from the record.")
 
+EFFECT_FAILED = Reason(
+    SUBJECT, "EffectFailed", Urgency.LOOK,
+    meaning="What comes next was asked for, and the API server (or ZooKeeper) did not answer, or with an error of its own: "
+            "429, 5xx, a timeout, a connection that was cut. An admission webhook that cannot be reached is such a 5xx. "
+            "Whether it took effect is seen in the next pass, and what did is not done twice.",
+    look="The message: what was asked for, and the answer. `kubectl get --raw /readyz?verbose`; "
+         "`kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations`.",
+    do="Repair what does not answer. It is tried again in every pass, and goes on by itself.")
+
 EFFECT_REFUSED = Reason(
     SUBJECT, "EffectRefused", Urgency.STANDS,
     meaning="The API server refused what comes next: mostly a PodDisruptionBudget that allows no eviction now, "
@@ -99,7 +108,8 @@ INVALID_SPEC = Reason(
 
 LEASE_NOT_HELD = Reason(
     SUBJECT, "LeaseNotHeld", Urgency.STANDS,
-    meaning="Another operator or migration holds the Lease of this Kafka cluster or consumer group.",
+    meaning="Another operator or migration holds the Lease of this Kafka cluster or consumer group, or nobody can tell "
+            "whether: then the message says what the API server answered. Nothing is done without the Lease.",
     look="`kubectl get lease --output yaml`: holderIdentity and renewTime.",
     do="Stop the other operator, or wait: it expires when it is not renewed.")
 
