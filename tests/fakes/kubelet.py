@@ -116,6 +116,17 @@ class Kubelet:
             if crashed:
                 self._restarts[pod] = self.api.now() + BACK_OFF_SECONDS
 
+    def restored(self, before: Mapping[tuple[str, str], Object]) -> None:
+        """The API server has other objects than `before`: a pod of another uid is another pod, whose containers start anew;
+        one that is there no more has none."""
+        for name in sorted(self._running | {*self._ending}):
+            then, now = before.get(("pods", name), {}), self.api.objects.get(("pods", name), {})
+            if then.get("metadata", {}).get("uid") != now.get("metadata", {}).get("uid"):
+                self.stopped.append(name)
+                self._running.discard(name)
+                self._ending.pop(name, None)
+                self._restarts.pop(name, None)
+
     def _end(self, name: str, now: float) -> None:
         if name not in self._ending:
             self._ending[name] = now + self.ends_in(name)

@@ -153,7 +153,9 @@ def assigned(picture: Picture, name: str, mode: str) -> Picture:
 @pytest.mark.parametrize("name", ["kafka-1", "kafka-controller-1"])
 @pytest.mark.parametrize("step", [name for name, found in EXPECTED.items() if found.brokers])
 def test_no_node_is_assigned_a_mode_to_which_its_step_brings_none(step, name, mode):
-    found = check_record_holds(assigned(at(step), name, mode))
+    picture = assigned(at(step), name, mode)
+    moving = replace(picture.position.nodes[name], settled=False)             # as in its batch: its edits may be of before
+    found = check_record_holds(picture.at(picture.position.with_node(name, moving)))
     expected = EXPECTED[step]
     allowed = mode in (expected.controllers if name in CONTROLLERS else expected.brokers)
     assert (found.outcome is Outcome.PASS) == allowed, found
@@ -326,3 +328,56 @@ def test_hand_over_has_begun_with_the_first_strategy_or_claim_that_is_back():
     first = {name: replace(pod, revision="theirs" if name == "kafka-1" else pod.revision)
              for name, pod in workload_of(held).pods.items()}
     assert check_hand_over_begun(spoil_workload(brought, pods=first)).outcome is Outcome.PASS
+
+
+# --- edits --------------------------------------------------------------------------------------------------------------
+
+
+def older(step: str, name: str, mode: Mode, **record: bool) -> Picture:
+    """The record of this node is one of before, when it was in another mode than its edits have."""
+    picture = at(step)
+    written = edits.written(("mode C" if step == "MoveBrokers" else "mode B",))
+    files = {**value(picture.facts.kubernetes).node_files, "kafka": {name: written}}
+    picture = spoil(picture, "kubernetes", node_files=files)
+    return picture.at(picture.position.with_node(name, replace(picture.position.nodes[name], assigned=mode, **record)))
+
+
+OLDER = [("MoveBrokers", "kafka-0", Mode.MIGRATION), ("EnableMigration", "kafka-0", Mode.ZOOKEEPER),
+         ("CopyMetadata", "kafka-1", Mode.ZOOKEEPER_RAISED)]
+
+
+@pytest.mark.parametrize(("step", "name", "mode"), OLDER)
+def test_edits_that_are_ahead_of_the_record_are_not_taken_back(step, name, mode):
+    """The record is one of before its batch, as a restore brings it. It would be obeyed: edits first, gates later."""
+    picture = older(step, name, mode)
+    found = check_record_holds(picture)
+    assert (found.outcome, found.reason, found.subject) == (Outcome.FAIL, "RecordContradicted", name)
+    decision = decide(PLAN, picture, intent(), {}, NOW)
+    assert (decision.effects, decision.position) == ((), picture.position)
+    assert f'"path":"/status/nodes/{[*picture.position.nodes].index(name)}/assigned"' in found.unblocks
+
+
+@pytest.mark.parametrize(("step", "name", "mode"), OLDER)
+def test_edits_alone_that_somebody_changed_are_written_again(step, name, mode):
+    """The process is in the mode on record."""
+    picture = older(step, name, mode)
+    node = picture.position.nodes[name].node_id
+    running = spoil_each(picture, "answers", lambda _: answer(Mode.ZOOKEEPER if mode != Mode.MIGRATION else mode), node)
+    assert check_record_holds(running).outcome is Outcome.PASS
+
+
+def test_a_node_of_a_batch_may_have_the_edits_of_either_mode():
+    assert check_record_holds(older(*OLDER[0], settled=False)).outcome is Outcome.PASS
+
+
+def test_a_node_that_does_not_answer_does_not_bear_an_older_record_out():
+    silent = older(*OLDER[0])
+    silent = with_fact(silent, "answers", {**silent.facts.answers, 1: Unknown("it does not answer")})
+    assert check_record_holds(silent).outcome is Outcome.FAIL
+
+
+def test_edits_that_no_pod_starts_by_say_nothing():
+    """The template is the user's own again: what is left in the Secret is of before."""
+    picture = older(*OLDER[0])
+    theirs = stateful_set()["spec"]["template"]
+    assert check_record_holds(spoil_workload(picture, template=theirs)).outcome is Outcome.PASS

@@ -107,6 +107,14 @@ def marker_of(file: str) -> str:
     return next((MARKER + line.partition(" ")[2] for line in file.split("\n") if line.startswith("marker ")), "")
 
 
+def mode_of(file: str) -> NodeMode:
+    """The mode that the file brings a node to; NONE where it names none of ours."""
+    try:
+        return NodeMode(file.partition("\n")[0].removeprefix("mode "))
+    except ValueError:
+        return NodeMode.NONE
+
+
 def settings_of(file: str) -> Mapping[str, str]:
     """What the file sets."""
     pairs = (line.removeprefix("set ").partition("=") for line in file.split("\n") if line.startswith("set "))

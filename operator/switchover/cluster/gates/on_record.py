@@ -4,21 +4,25 @@ What the steps walked before this one have left behind, forward and back: the cl
 claims, the modes that nodes can have, and what the metadata log says.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import modes, names, template
 from switchover.cluster.door import edits
+from switchover.cluster.facts import KubernetesState
 from switchover.cluster.gates.ending import check_zookeeper_released
 from switchover.cluster.gates.read import kubernetes_of
-from switchover.cluster.picture import Picture
+from switchover.cluster.picture import Picture, observed_mode
 from switchover.cluster.preflight.brokers import find_unwritable
 from switchover.command import kubectl
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.gate import Gate, Verdict, fail, gravest, passed, unknown, wait
+from switchover.engine.position import NodeRecord
 from switchover.engine.record import RECORD
+from switchover.kafka.node import NOT_LISTENING
 from switchover.metadata.image import MigrationState
 from switchover.metadata.names import cluster_id
 from switchover.outside.observed import Known
@@ -26,12 +30,15 @@ from switchover.reasons.controllers import METADATA_LOG_UNKNOWN
 from switchover.reasons.walk import AWAITING_APPROVAL, CLUSTER_ID_CHANGED, NOT_OBSERVED, RECORD_CONTRADICTED
 
 MIGRATION, POST = MigrationState.MIGRATION, MigrationState.POST_MIGRATION
+_ORDER = {mode: place for sort in (modes.BROKERS, (NodeMode.STOPPED, *modes.RUNNING_CONTROLLERS))
+          for place, mode in enumerate(sort)}
+"""How far on its way a node is that is in this mode."""
 PUT_BACK = "put back the step that was on record (status.history has the moves)"
 
 
 def _contradicted(picture: Picture, seen: str, subject: str, observed: object, threshold: str,
                   cure: str = PUT_BACK) -> Verdict:
-    told = f"the status says {picture.position.step} and {seen}: something else wrote that status"
+    told = f"the status says {picture.position.step} and {seen}: something else wrote that status, or it is an older one"
     return fail(RECORD_CONTRADICTED, told, subject=subject, observed=observed, threshold=threshold, unblocks=cure)
 
 
@@ -60,7 +67,7 @@ def find_cluster(picture: Picture) -> Verdict:
     return passed("the cluster is the one on record")
 
 
-def find_edits(picture: Picture) -> Verdict:
+def find_unwritten(picture: Picture) -> Verdict:
     """Edits can be written of what is kept of the brokers; before anything is kept Preflight tells it of their settings."""
     if picture.step.expected.released or not isinstance(state := picture.facts.kubernetes, Known):
         return passed("no edits are written")
@@ -133,6 +140,56 @@ def find_assigned(picture: Picture) -> Verdict:
     return passed("every node is assigned a mode of this step")
 
 
+def find_edits(picture: Picture) -> Verdict:
+    """No node that has settled has edits of a mode that comes after the one on record: they are written after the record.
+
+    Such edits mean an older record, unless a process in the recorded mode shows that they alone were changed. To obey an
+    older one would have a node start in a mode that it has left.
+    """
+    at, state = picture.position, picture.facts.kubernetes
+    if not isinstance(state, Known):
+        return passed("not read")
+    found = {name: mode for name, record in at.nodes.items()
+             if record.settled and record.assigned != NodeMode.OWN_KRAFT
+             and (mode := _starts_in(picture, state.value, name)) != NodeMode.NONE
+             and (_ORDER[mode] - _ORDER[record.assigned]) * (1 if at.direction is Direction.FORWARD else -1) > 0
+             and not _runs_in(picture, record)}
+    if not found:
+        return passed("no node's edits are ahead of the record")
+    name, mode = min(found.items())
+    return _contradicted(
+        picture, f"has {name} assigned to mode {at.nodes[name].assigned}, while its edits are those of {mode}", name, mode,
+        at.nodes[name].assigned, f"{PUT_BACK}; where no newer status is kept, put on record what the nodes have:"
+                                 f" {_put_on_record(picture, found)}")
+
+
+def _starts_in(picture: Picture, state: KubernetesState, name: str) -> NodeMode:
+    """The mode of a node's edits, where its pod starts by them."""
+    own = name.rpartition("-")[0]
+    if name not in picture.controllers:
+        workload = state.brokers.get(own)
+        if workload is None or not template.is_ours(workload, picture.broker_sets[own]):
+            return NodeMode.NONE
+    return edits.mode_of(state.node_files.get(own, {}).get(name, ""))
+
+
+def _runs_in(picture: Picture, record: NodeRecord) -> bool:
+    """By its ApiVersions alone, to which all modes without a quorum are one."""
+    answer = picture.facts.answers.get(record.node_id)
+    if not isinstance(answer, Known) or answer.value == NOT_LISTENING:
+        return False
+    mode = observed_mode(answer.value)
+    return mode == record.assigned or (mode == NodeMode.ZOOKEEPER and record.assigned in modes.WITHOUT_QUORUM)
+
+
+def _put_on_record(picture: Picture, found: Mapping[str, NodeMode]) -> str:
+    patch = [operation for index, name in enumerate(picture.position.nodes) if name in found for operation in (
+        {"op": "test", "path": f"/status/nodes/{index}/name", "value": name},
+        {"op": "replace", "path": f"/status/nodes/{index}/assigned", "value": str(found[name])})]
+    return (f"kubectl --namespace {picture.namespace} patch kmig {picture.name} --subresource=status --type=json"
+            f" --patch '{json.dumps(patch, separators=(',', ':'))}'")
+
+
 def find_log(picture: Picture) -> Verdict:
     """After Finalize the log must say so; before it, a log that cannot be read is for the gates that read it."""
     at, log = picture.position, picture.facts.log
@@ -183,7 +240,7 @@ def find_users_of_zookeeper(picture: Picture) -> Verdict:
 
 
 FINDERS: tuple[Callable[[Picture], Verdict], ...] = (
-    find_cluster, find_edits, find_log, find_claims, find_originals, find_assigned, find_users_of_zookeeper)
+    find_cluster, find_unwritten, find_log, find_claims, find_originals, find_assigned, find_edits, find_users_of_zookeeper)
 
 
 def check_record_holds(picture: Picture) -> Verdict:

@@ -1,0 +1,177 @@
+"""An older record of the same object: its status alone is put back, or etcd is restored to an earlier moment.
+
+Nothing goes back on the word of such a record. A step that what is seen contradicts stands by name, and goes on by the
+command that is printed, or once the newest status is put back.
+"""
+
+import base64
+import json
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import jsonpatch
+import pytest
+
+import samples
+from fakes.api_server import Object, copied
+from fakes.kafka_world import PROTOCOL, mode_of
+from simulation.migration_world import NAME, SPEC, MigrationWorld
+from simulation.moments import reference
+from simulation.test_defects import stalled
+from switchover.api.kafka_migration import NodeMode as Mode
+from switchover.cluster import modes
+from switchover.cluster.door.mount import SCRIPT_KEY
+
+ORDER = {mode: place for sort in (modes.BROKERS, (Mode.STOPPED, *modes.RUNNING_CONTROLLERS))
+         for place, mode in enumerate(sort)}
+"""How far on its way a node is."""
+Place = tuple[str, bool, int]
+STARTED_SECONDS = 90.0
+"""Until every pod that a restore starts anew is Ready."""
+SECONDS = 60.0
+"""For so long an older record is watched that nothing contradicts."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What the API server had when a place was reached first."""
+
+    place: Place
+    status: Mapping[str, Any]
+    objects: Mapping[tuple[str, str], Object]
+
+
+def place(world: MigrationWorld) -> Place:
+    progress = world.status.get("progress") or {}
+    return progress.get("step", ""), "openTime" in progress, progress.get("batch") or 0
+
+
+@cache
+def snapshots() -> tuple[Snapshot, ...]:
+    """Of one migration, in their order."""
+    found: dict[Place, Snapshot] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        world = MigrationWorld(patch)
+
+        def looked() -> bool:
+            if world.status.get("planHash") and place(world) not in found:
+                found[place(world)] = Snapshot(place(world), copied(world.status), copied(dict(world.api.objects)))
+            return world.finished
+
+        assert world.live(world.approved_and(looked))
+    return tuple(found.values())
+
+
+def reached(world: MigrationWorld, wanted: Place) -> None:
+    def run() -> None:
+        assert world.live(world.approved_and(lambda: place(world) == wanted))
+
+    world.get_to(("place", *wanted), run)
+
+
+def put_back(world: MigrationWorld, status: Mapping[str, Any]) -> None:
+    """Somebody writes a status of before; the jury takes it for what is on record."""
+    world.say(f"the status is one of {status['progress']['step']}")
+    world.api.edit("kafkamigrations", NAME, lambda found: found.update(status=copied(status)))
+    recorded = world.jury.memory.recorded
+    assert recorded is not None
+    world.jury.memory.recorded = replace(recorded, status=world.status)
+
+
+def modes_of_edits(world: MigrationWorld) -> dict[str, str]:
+    given = {"zookeeper.connect": SPEC["zookeeper"]["connect"], PROTOCOL: "3.9"}
+    return {pod: mode_of(base64.b64decode(text).decode(), given) for secret in world.api.of("secrets")
+            for pod, text in (secret.get("data") or {}).items() if pod != SCRIPT_KEY}
+
+
+def modes_of_processes(world: MigrationWorld) -> dict[str, str]:
+    return {pod: node.mode for pod, node in world.kafka.nodes.items()}
+
+
+def nothing_goes_back(world: MigrationWorld) -> None:
+    """Until it stands by name, or for a while: no edits and no process of a mode that is left, and nothing is deleted."""
+    before = [modes_of_edits(world), modes_of_processes(world)]
+    objects = {key for key in world.api.objects if key[0] not in ("events", "pods")}
+    begin = world.timeline.now()
+
+    def judged() -> bool:
+        for then, now in zip(before, (modes_of_edits(world), modes_of_processes(world)), strict=True):
+            back = {pod: (then[pod], mode) for pod, mode in now.items() if pod in then and ORDER[mode] < ORDER[then[pod]]}
+            assert not back, back
+        assert objects <= {*world.api.objects}
+        return bool(stalled(world).get("status") == "True" or world.finished or world.timeline.now() > begin + SECONDS)
+
+    assert world.live(world.approved_and(judged))
+
+
+def do_what_is_printed(world: MigrationWorld) -> bool:
+    """Run the command that the message has, if it has one."""
+    told = next(item for item in world.status["waitingFor"] if item["reason"] == "RecordContradicted")["unblocks"]
+    _, found, command = told.partition("kubectl ")
+    if not found:
+        return False
+    words = shlex.split(command)
+    assert words[:6] == ["--namespace", "sim", "patch", "kmig", NAME, "--subresource=status"], words
+    patch = json.loads(words[words.index("--patch") + 1])
+    put_back(world, jsonpatch.apply_patch({"status": copied(world.status)}, patch)["status"])
+    return True
+
+
+def is_put_back(older: int, now: int, *, whole: bool = True) -> None:
+    """The status alone is an older one."""
+    with pytest.MonkeyPatch.context() as patch:
+        world = MigrationWorld(patch)
+        reached(world, snapshots()[now].place)
+        newest = world.status
+        put_back(world, snapshots()[older].status)
+        nothing_goes_back(world)
+        if stalled(world).get("status") == "True":
+            assert stalled(world)["reason"] == "RecordContradicted", stalled(world)
+            if not do_what_is_printed(world):
+                put_back(world, newest)
+        world.goes_on(whole)
+        assert not whole or world.end_state().kafka == reference()[0].kafka
+
+
+def is_restored(older: int, now: int, *, whole: bool = True) -> None:
+    """etcd is: every object is of before, and every pod that was replaced since is started anew, as it was then."""
+    with pytest.MonkeyPatch.context() as patch:
+        world = MigrationWorld(patch)
+        reached(world, snapshots()[now].place)
+        newest, before, kept = world.status, dict(world.api.objects), snapshots()[older]
+        world.api.objects = copied(dict(kept.objects))
+        world.kubelet.restored(before)
+        rules, world.jury.excused = world.jury.excused, {"K1", "K2", "K3", "K4", "K5", "K6", "K7", "K8", "K9", "K10", "K11"}
+        put_back(world, kept.status)
+        world.timeline.wait(STARTED_SECONDS)                          # what follows from it while no operator lives
+        world.advance()
+        world.jury.excused = rules
+        nothing_goes_back(world)
+        if stalled(world).get("status") == "True":
+            assert stalled(world)["reason"] == "RecordContradicted", stalled(world)
+            if not do_what_is_printed(world):
+                put_back(world, newest)
+        world.goes_on(whole)
+        assert not whole or world.end_state().kafka == reference()[0].kafka
+
+
+PAIRS = [(("MoveBrokers", True, 1), ("Soak", True, 0)), (("EnableMigration", True, 1), ("CopyMetadata", True, 1)),
+         (("Finalize", True, 0), ("Finalize", True, 3))]
+"""Each of another kind of node, and each was obeyed: edits of a mode that the nodes had left were written."""
+
+
+@pytest.mark.parametrize(("older", "now"), PAIRS)
+def test_an_older_status_takes_nothing_back(older: Place, now: Place) -> None:
+    places = [each.place for each in snapshots()]
+    is_put_back(places.index(older), places.index(now), whole=False)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("share", range(4))
+def test_each_older_status_at_each_moment(share: int, counted: Callable[[str], None]) -> None:
+    pairs = [(older, now) for now in range(len(snapshots())) for older in range(now)][share::4]
+    samples.each(len(pairs), pairs, "older records", is_put_back, counted)
