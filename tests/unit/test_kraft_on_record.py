@@ -54,7 +54,7 @@ AT_THE_END = ("HandOver", "ReleaseZooKeeper")
 def at(step: str, state: MigrationState | None = None, opened: float | None = NOW - 60) -> Picture:
     """A healthy moment of a step, with the metadata log in this state."""
     healthy = moment(step, BROKERS_IN[step], Mode.KRAFT_CONTROLLER if step in AT_THE_END else Mode.MIGRATION_CONTROLLER, (),
-                     POST if step in AT_THE_END else ACTIVE, opened=opened)
+                     POST if step in AT_THE_END else ACTIVE if step in BELIEVED else PRE, opened=opened)
     return spoil(healthy, "log", migration_state=state or BELIEVED.get(step, {PRE}).copy().pop())
 
 
@@ -381,3 +381,15 @@ def test_edits_that_no_pod_starts_by_say_nothing():
     picture = older(*OLDER[0])
     theirs = stateful_set()["spec"]["template"]
     assert check_record_holds(spoil_workload(picture, template=theirs)).outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize("step", ["Rehearse", "UpgradeBrokers", "RaiseProtocolVersion", "ProvisionControllers"])
+def test_no_controllers_are_made_beside_a_claim_of_kraft(step):
+    """etcd was restored to before them: their pods are gone, and by a stale `/migration` new ones would delete topics."""
+    picture = at(step, PRE)
+    assert check_record_holds(picture).outcome is Outcome.PASS
+    controller = replace(value(picture.facts.zookeeper).controller, ephemeral=False)
+    claimed = spoil(picture, "zookeeper", controller=controller)
+    assert (check_record_holds(claimed).outcome, check_record_holds(claimed).subject) == (Outcome.FAIL, "/controller")
+    assert decide(PLAN, claimed, intent(), {}, NOW).effects == ()
+    assert check_record_holds(back(claimed)).outcome is Outcome.PASS, "which gives it back"

@@ -5,7 +5,8 @@ claims, the modes that nodes can have, and what the metadata log says.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Direction
@@ -14,7 +15,7 @@ from switchover.cluster import modes, names, template
 from switchover.cluster.door import edits
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.gates.ending import check_zookeeper_released
-from switchover.cluster.gates.read import kubernetes_of
+from switchover.cluster.gates.read import is_claimed, kubernetes_of
 from switchover.cluster.picture import Picture, observed_mode
 from switchover.cluster.preflight.brokers import find_unwritable
 from switchover.command import kubectl
@@ -140,6 +141,17 @@ def find_assigned(picture: Picture) -> Verdict:
     return passed("every node is assigned a mode of this step")
 
 
+def find_controller(picture: Picture) -> Verdict:
+    """Before there are controllers KRaft has claimed nothing: new ones beside such a claim would delete topics. Preflight
+    finds it by itself."""
+    at, zookeeper = picture.position, picture.facts.zookeeper
+    early = at.step != PREFLIGHT and at.direction is Direction.FORWARD and not picture.step.expected.log
+    if not early or not isinstance(zookeeper, Known) or not is_claimed(zookeeper.value):
+        return passed("KRaft may have claimed the cluster")
+    return _contradicted(picture, "KRaft holds /controller in ZooKeeper", "/controller", zookeeper.value.controller,
+                         "a broker's")
+
+
 def find_edits(picture: Picture) -> Verdict:
     """No node that has settled has edits of a mode that comes after the one on record: they are written after the record.
 
@@ -159,8 +171,10 @@ def find_edits(picture: Picture) -> Verdict:
     name, mode = min(found.items())
     return _contradicted(
         picture, f"has {name} assigned to mode {at.nodes[name].assigned}, while its edits are those of {mode}", name, mode,
-        at.nodes[name].assigned, f"{PUT_BACK}; where no newer status is kept, put on record what the nodes have:"
-                                 f" {_put_on_record(picture, found)}")
+        at.nodes[name].assigned, _or_put_on_record(picture, "what the nodes have", [
+            operation for index, each in enumerate(at.nodes) if each in found for operation in (
+                {"op": "test", "path": f"/status/nodes/{index}/name", "value": each},
+                {"op": "replace", "path": f"/status/nodes/{index}/assigned", "value": str(found[each])})]))
 
 
 def _starts_in(picture: Picture, state: KubernetesState, name: str) -> NodeMode:
@@ -182,11 +196,9 @@ def _runs_in(picture: Picture, record: NodeRecord) -> bool:
     return mode == record.assigned or (mode == NodeMode.ZOOKEEPER and record.assigned in modes.WITHOUT_QUORUM)
 
 
-def _put_on_record(picture: Picture, found: Mapping[str, NodeMode]) -> str:
-    patch = [operation for index, name in enumerate(picture.position.nodes) if name in found for operation in (
-        {"op": "test", "path": f"/status/nodes/{index}/name", "value": name},
-        {"op": "replace", "path": f"/status/nodes/{index}/assigned", "value": str(found[name])})]
-    return (f"kubectl --namespace {picture.namespace} patch kmig {picture.name} --subresource=status --type=json"
+def _or_put_on_record(picture: Picture, what: str, patch: Sequence[Mapping[str, str]]) -> str:
+    return (f"{PUT_BACK}; where no newer status is kept, put on record {what}: kubectl --namespace {picture.namespace}"
+            f" patch kmig {picture.name} --subresource=status --type=json"
             f" --patch '{json.dumps(patch, separators=(',', ':'))}'")
 
 
@@ -207,7 +219,17 @@ def find_log(picture: Picture) -> Verdict:
     if found is None or found in wanted:
         return passed("the metadata log says so too")
     return _contradicted(picture, f"the metadata log {found.name}", at.step, found.name,
-                         " or ".join(each.name for each in wanted))
+                         " or ".join(each.name for each in wanted), _to_finalize(picture) if found is POST else PUT_BACK)
+
+
+def _to_finalize(picture: Picture) -> str:
+    """Where controllers have finalized, an older record that has every broker on KRaft goes on in Finalize."""
+    if any(picture.position.nodes[name].assigned != NodeMode.KRAFT for name in picture.brokers):
+        return PUT_BACK
+    begun = datetime.fromtimestamp(picture.now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _or_put_on_record(picture, "that Finalize has begun", [
+        {"op": "replace", "path": "/status/progress/step", "value": "Finalize"},
+        {"op": "add", "path": "/status/progress/openTime", "value": begun}])
 
 
 def _find_way_back(picture: Picture) -> Verdict:
@@ -240,7 +262,8 @@ def find_users_of_zookeeper(picture: Picture) -> Verdict:
 
 
 FINDERS: tuple[Callable[[Picture], Verdict], ...] = (
-    find_cluster, find_unwritten, find_log, find_claims, find_originals, find_assigned, find_edits, find_users_of_zookeeper)
+    find_cluster, find_unwritten, find_log, find_claims, find_controller, find_originals, find_assigned, find_edits,
+    find_users_of_zookeeper)
 
 
 def check_record_holds(picture: Picture) -> Verdict:
