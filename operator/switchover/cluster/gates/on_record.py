@@ -31,9 +31,12 @@ from switchover.reasons.controllers import METADATA_LOG_UNKNOWN
 from switchover.reasons.walk import AWAITING_APPROVAL, CLUSTER_ID_CHANGED, NOT_OBSERVED, RECORD_CONTRADICTED
 
 MIGRATION, POST = MigrationState.MIGRATION, MigrationState.POST_MIGRATION
-_ORDER = {mode: place for sort in (modes.BROKERS, (NodeMode.STOPPED, *modes.RUNNING_CONTROLLERS))
-          for place, mode in enumerate(sort)}
+_ORDER: Mapping[str, int] = {
+    mode: place for sort in (modes.BROKERS, (NodeMode.STOPPED, *modes.RUNNING_CONTROLLERS))
+    for place, mode in enumerate(sort)}
 """How far on its way a node is that is in this mode."""
+IN_ONE_COMMAND = 5
+"""Nodes that a printed command puts on record: it is not to be cut, and the next one is for the others."""
 PUT_BACK = "put back the step that was on record (status.history has the moves)"
 
 
@@ -144,10 +147,11 @@ def find_assigned(picture: Picture) -> Verdict:
 def find_controller(picture: Picture) -> Verdict:
     """Before there are controllers KRaft has claimed nothing: new ones beside such a claim would delete topics. Preflight
     finds it by itself."""
-    at, zookeeper = picture.position, picture.facts.zookeeper
-    early = at.step != PREFLIGHT and at.direction is Direction.FORWARD and not picture.step.expected.log
-    if not early or not isinstance(zookeeper, Known) or not is_claimed(zookeeper.value):
-        return passed("KRaft may have claimed the cluster")
+    at = picture.position
+    if at.step == PREFLIGHT or at.direction is Direction.BACKWARD or picture.step.expected.log:
+        return passed("there may be a claim")
+    if not isinstance(zookeeper := picture.facts.zookeeper, Known) or not is_claimed(zookeeper.value):
+        return passed("no claim is seen")                       # no controller is made where it is not known
     return _contradicted(picture, "KRaft holds /controller in ZooKeeper", "/controller", zookeeper.value.controller,
                          "a broker's")
 
@@ -158,13 +162,15 @@ def find_edits(picture: Picture) -> Verdict:
     Such edits mean an older record, unless a process in the recorded mode shows that they alone were changed. To obey an
     older one would have a node start in a mode that it has left.
     """
-    at, state = picture.position, picture.facts.kubernetes
-    if not isinstance(state, Known):
-        return passed("not read")
+    at = picture.position
+    if picture.step.expected.released:
+        return passed("no mode of ours comes after")
+    if not isinstance(state := picture.facts.kubernetes, Known):
+        return passed("not read")                               # nothing is done without it
     found = {name: mode for name, record in at.nodes.items()
-             if record.settled and record.assigned != NodeMode.OWN_KRAFT
+             if record.settled
              and (mode := _starts_in(picture, state.value, name)) != NodeMode.NONE
-             and (_ORDER[mode] - _ORDER[record.assigned]) * (1 if at.direction is Direction.FORWARD else -1) > 0
+             and (_ORDER[mode] - _ORDER.get(record.assigned, 0)) * (1 if at.direction is Direction.FORWARD else -1) > 0
              and not _runs_in(picture, record)}
     if not found:
         return passed("no node's edits are ahead of the record")
@@ -172,7 +178,7 @@ def find_edits(picture: Picture) -> Verdict:
     return _contradicted(
         picture, f"has {name} assigned to mode {at.nodes[name].assigned}, while its edits are those of {mode}", name, mode,
         at.nodes[name].assigned, _or_put_on_record(picture, "what the nodes have", [
-            operation for index, each in enumerate(at.nodes) if each in found for operation in (
+            operation for index, each in enumerate(at.nodes) if each in sorted(found)[:IN_ONE_COMMAND] for operation in (
                 {"op": "test", "path": f"/status/nodes/{index}/name", "value": each},
                 {"op": "replace", "path": f"/status/nodes/{index}/assigned", "value": str(found[each])})]))
 
@@ -197,9 +203,9 @@ def _runs_in(picture: Picture, record: NodeRecord) -> bool:
 
 
 def _or_put_on_record(picture: Picture, what: str, patch: Sequence[Mapping[str, str]]) -> str:
-    return (f"{PUT_BACK}; where no newer status is kept, put on record {what}: kubectl --namespace {picture.namespace}"
-            f" patch kmig {picture.name} --subresource=status --type=json"
-            f" --patch '{json.dumps(patch, separators=(',', ':'))}'")
+    told = kubectl(picture.namespace, "patch kmig {} --subresource=status --type=json --patch {}", picture.name,
+                   json.dumps(patch, separators=(",", ":")))
+    return f"{PUT_BACK}; where no newer status is kept, put on record {what}: {told}"
 
 
 def find_log(picture: Picture) -> Verdict:
