@@ -81,7 +81,7 @@ async def main(given: dict[str, Any]) -> dict[str, Any]:
             await asyncio.gather(*floods)
         for each in others:
             each.cancel()
-    await asyncio.gather(*(each.close() for each in (*zookeepers, own, flooded, honest)))
+    await asyncio.gather(own.close(), flooded.close(), honest.close(), *(each.close() for each in zookeepers))
     await there.close()
     return {"at rest": at_rest, "highest": resident(), "held": memory.ANSWERS.held, "waits": waits,
             "said": {name: sorted(each) for name, each in said.items()}}

@@ -16,7 +16,7 @@ AT_REST = 160 * MIB
 """What the operator uses beside answers, in bytes: 136 MiB at most in `make demo` (docs/measurements.md)."""
 LEAST, MOST = 64 * MIB, 2048 * MIB
 """Kafka's raft layer sends up to 8 MiB of the metadata log at once, whatever the operator's limit is."""
-FILES = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+FILES: tuple[Path, ...] = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """The limit of a container as it sees it itself: of cgroups v2, and of v1."""
 SMALL, FOR_SMALL = 256 * 1024, 8 * MIB
 """Bytes of a request that waits behind no large one; and how far these may go beyond the room: AT_REST has them already."""
