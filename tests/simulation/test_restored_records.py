@@ -16,7 +16,7 @@ import jsonpatch
 import pytest
 
 import samples
-from fakes.api_server import Object, copied
+from fakes.api_server import NAMESPACE, Object, copied
 from fakes.kafka_world import PROTOCOL, mode_of
 from simulation.migration_world import NAME, SPEC, MigrationWorld
 from simulation.moments import quiet_for, reference
@@ -110,16 +110,24 @@ def nothing_goes_back(world: MigrationWorld) -> None:
 
 
 def do_what_is_printed(world: MigrationWorld) -> bool:
-    """Run the command that the message has, if it has one."""
+    """Run the command that puts something on record, if one is printed."""
     told = next(item for item in world.status["waitingFor"] if item["reason"] == "RecordContradicted")["unblocks"]
-    _, found, command = told.partition("kubectl ")
+    _, found, command = told.partition(f"kubectl --namespace {NAMESPACE} patch kmig {NAME} --subresource=status ")
     if not found:
         return False
     words = shlex.split(command)
-    assert words[:6] == ["--namespace", "sim", "patch", "kmig", NAME, "--subresource=status"], words
     patch = json.loads(words[words.index("--patch") + 1])
     put_back(world, jsonpatch.apply_patch({"status": copied(world.status)}, patch)["status"])
     return True
+
+
+def put_right(world: MigrationWorld, newest: Mapping[str, Any]) -> None:
+    """By what is printed, as often as something is; else by the newest status."""
+    while stalled(world).get("status") == "True":
+        before = stalled(world)["message"]
+        if not do_what_is_printed(world):
+            put_back(world, newest)
+        assert world.live(lambda: stalled(world).get("message") != before)  # noqa: B023 - it is asked in this turn alone
 
 
 def is_put_back(older: int, now: int, *, whole: bool = True) -> None:
@@ -132,8 +140,7 @@ def is_put_back(older: int, now: int, *, whole: bool = True) -> None:
         nothing_goes_back(world)
         if stalled(world).get("status") == "True":
             assert stalled(world)["reason"] == "RecordContradicted", stalled(world)
-            if not do_what_is_printed(world):
-                put_back(world, newest)
+            put_right(world, newest)
         world.goes_on(whole)
         assert not whole or world.end_state().kafka == reference()[0].kafka
 

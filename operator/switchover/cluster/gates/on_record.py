@@ -175,12 +175,16 @@ def find_edits(picture: Picture) -> Verdict:
     if not found:
         return passed("no node's edits are ahead of the record")
     name, mode = min(found.items())
+    expected = picture.step.expected
+    fits = all(mode in (expected.controllers if each in picture.controllers else expected.brokers)
+               for each, mode in found.items())
     return _contradicted(
         picture, f"has {name} assigned to mode {at.nodes[name].assigned}, while its edits are those of {mode}", name, mode,
         at.nodes[name].assigned, _or_put_on_record(picture, "what the nodes have", [
             operation for index, each in enumerate(at.nodes) if each in sorted(found)[:IN_ONE_COMMAND] for operation in (
                 {"op": "test", "path": f"/status/nodes/{index}/name", "value": each},
-                {"op": "replace", "path": f"/status/nodes/{index}/assigned", "value": str(found[each])})]))
+                {"op": "replace", "path": f"/status/nodes/{index}/assigned", "value": str(found[each])})])
+        if fits else PUT_BACK)
 
 
 def _starts_in(picture: Picture, state: KubernetesState, name: str) -> NodeMode:
