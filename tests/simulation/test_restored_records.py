@@ -183,8 +183,8 @@ def is_restored(older: int, now: int, *, whole: bool = True) -> None:
         assert not whole or world.end_state().kafka == reference()[0].kafka
 
 
-PAIRS = [(("MoveBrokers", True, 1), ("Soak", True, 0)), (("EnableMigration", True, 1), ("CopyMetadata", True, 1)),
-         (("Finalize", True, 0), ("Finalize", True, 3))]
+PAIRS = [(("MoveBrokers", True, 1), ("Soak", True, 0)), (("Finalize", True, 0), ("Finalize", True, 3)),
+         pytest.param(("EnableMigration", True, 1), ("CopyMetadata", True, 1), marks=pytest.mark.long)]
 """Each of another kind of node, and each was obeyed: edits of a mode that the nodes had left were written."""
 
 
