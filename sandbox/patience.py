@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 REFERENCE_SECONDS = 0.0142
@@ -75,6 +76,15 @@ def until(right: Callable[[], object], what: str | Callable[[], str], seconds: f
         if patience.over:
             raise AssertionError(f"after {patience} still not: {what if isinstance(what, str) else what()}")
         time.sleep(pause)
+
+
+@contextmanager
+def within_processor_time(seconds: float, what: str = "it") -> Iterator[None]:
+    """What is done here takes no more of the processor than `seconds` of a quiet machine. Raises AssertionError."""
+    begun = time.thread_time()
+    yield
+    took = (time.thread_time() - begun) / max(1.0, _work() / REFERENCE_SECONDS)
+    assert took <= seconds, f"{what} took {took:.2f} s of processor, more than {seconds} s"
 
 
 _measured: list[float] = []

@@ -7,7 +7,7 @@ from simulation.migration_world import NAME, MigrationWorld
 from simulation.moments import second_batch, waits_for
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.meta import Window
-from switchover.engine.windows import open_now
+from switchover.engine.windows import Calendar
 
 CLOSED = {"name": "night", "cron": "0 3 * * *", "durationSeconds": 3600}
 SHORT = {"name": "short", "cron": "5-59/10 * * * *", "durationSeconds": 300}
@@ -40,7 +40,7 @@ class Replaced:
         progress, now = self.world.status["progress"], self.world.timeline.now()
         whole = progress["step"] if progress["step"] in ("CopyMetadata", "Finalize") else None
         unit = whole or (progress["step"], progress["batchStartTime"])
-        open_ = open_now(self.windows, now, 0) is not None
+        open_ = Calendar(self.windows, now).open_now(0) is not None
         self.openings.add(int((now - 300) // 600))
         if not open_ and unit not in self._begun:
             self.outside.append(f"{pod} of {unit}")
@@ -62,7 +62,7 @@ def test_a_batch_that_is_slow_ends_outside_of_its_window_and_the_next_waits_for_
         slow = [pod for pod in progress.get("batchNodes", ()) if world.kafka.starts.get((pod, Mode.KRAFT))]
         if not slow or progress["step"] != "MoveBrokers" or progress["batch"] != 2:
             return False
-        opening = open_now(replaced.windows, world.timeline.now(), 0)
+        opening = Calendar(replaced.windows, world.timeline.now()).open_now(0)
         assert opening is not None
         node = world.kafka.nodes[slow[0]]
         node.open_at, node.in_sync_at = opening.closes + 20, opening.closes + 25
@@ -105,7 +105,7 @@ def test_the_way_back_waits_for_no_window_and_takes_about_as_long_as_was_told(wo
     begun = world.timeline.now()
     assert world.live(lambda: world.status["phase"] == "RolledBack")
     taken = world.timeline.now() - begun
-    assert open_now((Window.model_validate(CLOSED),), world.timeline.now(), 0) is None
+    assert Calendar((Window.model_validate(CLOSED),), world.timeline.now()).open_now(0) is None
     assert told / 3 < taken < told * 1.5, f"{told} s were told, {taken:.0f} s it took"
     assert {Mode.ZOOKEEPER, Mode.STOPPED} <= {each["name"] for each in world.status["restarts"]}
     assert world.status["progress"]["humanWaitSeconds"] < 5

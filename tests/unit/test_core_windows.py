@@ -1,6 +1,7 @@
 """When windows are open, in every zone's own hours, and when what takes so long may start at the latest."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -9,9 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from patience import within_processor_time
 from switchover.api.cron import CRON_FIELDS, comes_true
 from switchover.api.meta import Window
-from switchover.engine.windows import first_fit, next_stretch, open_now
+from switchover.engine.windows import FURTHEST, Calendar, Stretch, TooManyOpenings
 
 HOUR = 3600
 
@@ -28,6 +30,14 @@ def at(text: str) -> float:
 
 def told(seconds: float | None) -> str | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M")
+
+
+def open_now(windows, now: float, seconds: float) -> Stretch | None:
+    return Calendar(windows, now).open_now(seconds)
+
+
+def first_fit(windows, now: float, seconds: float) -> Stretch | None:
+    return Calendar(windows, now).first_fit(now, seconds)
 
 
 NIGHT = window("0 1 * * 1-5", 4)                       # Monday to Friday, 01:00 to 05:00
@@ -86,10 +96,10 @@ def test_a_longer_window_is_found_behind_shorter_ones():
 
 def test_windows_far_away_and_never():
     leap = [window("0 0 29 2 *", 1)]
-    found = next_stretch(leap, at("2026-11-23T00:00"), 60)
+    found = first_fit(leap, at("2026-11-23T00:00"), 60)
     assert found is not None
     assert told(found.opens) == "2028-02-29T00:00"
-    assert next_stretch([], at("2026-11-23T00:00"), 60) is None
+    assert first_fit([], at("2026-11-23T00:00"), 60) is None
 
 
 # --- clocks that change -------------------------------------------------------------------------------------------------
@@ -109,7 +119,7 @@ def test_windows_far_away_and_never():
     ("0 1 * * *", "Asia/Kathmandu", "2026-03-29T00:00", "2026-03-30T01:00+05:45", "2026-03-30T05:00+05:45"),
 ])
 def test_four_hours_are_four_hours_when_clocks_change(cron, zone, after, opens, closes):
-    found = next_stretch([window(cron, 4, zone)], at(after), 60)
+    found = first_fit([window(cron, 4, zone)], at(after), 4 * HOUR)
     assert found is not None
     assert (told(found.opens), told(found.closes)) == (told(at(opens)), told(at(closes)))
 
@@ -127,8 +137,10 @@ def test_in_the_hour_that_comes_twice_a_window_opens_once(now, is_open):
 CRONS = ("0 1 * * *", "30 2 * * *", "15 1,2,3 * * *", "*/20 * * * *", "0 */5 * * *", "0 0-5 * * *", "5 2 * * 0", "7 3 L * *")
 CHANGES = ("2026-03-29T01:00", "2026-10-25T01:00", "2026-03-08T07:00", "2026-11-01T06:00")
 """When clocks change, in one zone or another."""
-ZONES = ("UTC", "Europe/Berlin", "America/New_York", "America/St_Johns")
-"""Not Lord Howe, whose clocks change by half an hour: CronSim 2.8, which lists the openings here, then skips one of */5."""
+ZONES = ("UTC", "Europe/Berlin", "America/New_York", "America/St_Johns", "Antarctica/Troll")
+"""Troll puts its clocks back by two hours.
+
+Not Lord Howe, whose clocks change by half an hour: CronSim 2.8, which lists the openings here, then skips one of */5."""
 
 
 @settings(deadline=None, max_examples=200)
@@ -143,9 +155,79 @@ def test_open_is_what_the_openings_one_after_the_other_say(cron, zone, near, off
     while not openings or openings[-1] <= now:
         openings.append(next(ahead).timestamp())
     assert (open_now([own], now, 0) is not None) == any(o <= now < o + duration for o in openings)
-    following = next_stretch([own], now, 0)
+    following = first_fit([own], now, 0)
     assert following is not None
-    assert following.opens == min(o for o in openings if o > now)
+    assert following.opens == now or following.opens == min(o for o in openings if o > now)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(st.sampled_from(CRONS), st.sampled_from(ZONES), st.integers(60, 5 * HOUR)), min_size=1,
+                max_size=4), st.sampled_from(CHANGES), st.integers(-8 * HOUR, 8 * HOUR),
+       st.lists(st.integers(0, 6 * HOUR), min_size=1, max_size=5))
+def test_what_fits_one_after_the_other_is_what_the_openings_put_together_say(each, near, offset, pieces):
+    """Against the plain definition: list the openings of a week, join those that overlap or touch, and look."""
+    now, until = at(near) + offset, at(near) + 7 * 24 * HOUR
+    windows = [Window(name=f"w{n}", cron=cron, duration_seconds=seconds, time_zone=zone)
+               for n, (cron, zone, seconds) in enumerate(each)]
+    joined: list[list[float]] = []
+    for opens, closes in sorted((opening, opening + own.duration_seconds) for own in windows for opening in takewhile(
+            lambda opening: opening < until, (each.timestamp() for each in CronSim(own.cron, datetime.fromtimestamp(
+                now, ZoneInfo(own.time_zone)) - timedelta(days=2))))):
+        if joined and opens <= joined[-1][1]:
+            joined[-1][1] = max(joined[-1][1], closes)
+        else:
+            joined.append([opens, closes])
+    calendar, moment = Calendar(windows, now), now
+    for seconds in pieces:
+        wanted = next((start for opens, closes in joined for start in [max(opens, moment)] if closes > moment
+                       and closes - start >= seconds), until)
+        if wanted >= until - 24 * HOUR:
+            return
+        found = calendar.first_fit(moment, seconds)
+        assert found is not None
+        assert found.opens == wanted
+        moment = wanted + seconds
+
+
+# --- how long it takes to find out -------------------------------------------------------------------------------------
+
+
+def every(cron: str, seconds: int = 60) -> list[Window]:
+    return [Window(name=f"w{n}", cron=cron, duration_seconds=seconds, time_zone="Europe/Berlin") for n in range(32)]
+
+
+WEEK = 604_800
+NOVEMBER = at("2026-11-29T00:00")
+
+
+@pytest.mark.parametrize("windows", [
+    every("* * * * *"), every("0-59 0-23 * * *"), every("*/59 23 * * *"), every("0 0 29 2 */7"), every("0 0 */31 * 0L"),
+    every("59 23 LW * *"), every("0 0 31 12 */7", WEEK), every("* * * * *", WEEK)],
+    ids=lambda windows: f"{windows[0].cron} for {windows[0].duration_seconds} s")
+@pytest.mark.parametrize("seconds", [600, WEEK])
+def test_no_windows_take_long_to_look_at(windows, seconds):
+    """The most windows there may be, as often and as seldom as they may open, and the longest bake: minutes before."""
+    with within_processor_time(0.25):
+        try:
+            Calendar(windows, NOVEMBER).first_fit(NOVEMBER, seconds)
+        except TooManyOpenings:
+            assert seconds == WEEK or windows[0].cron not in ("* * * * *", "0-59 0-23 * * *"), "ten minutes are found"
+
+
+def test_where_windows_open_too_often_nothing_is_guessed():
+    with pytest.raises(TooManyOpenings):
+        Calendar(every("* * * * *"), NOVEMBER).open_now(WEEK)
+    one = every("* * * * *")[:1]
+    found = open_now(one, NOVEMBER, 6 * HOUR)
+    assert found is not None
+    assert found.closes == NOVEMBER + 6 * HOUR
+    with pytest.raises(TooManyOpenings):
+        first_fit(one, NOVEMBER, 9 * HOUR)
+
+
+def test_what_opens_once_in_28_years_is_not_looked_for():
+    assert first_fit(every("0 0 29 2 */7")[:1], NOVEMBER, 60) is None
+    assert timedelta(days=4 * 365 + 1) < FURTHEST, "the next 29 February is"
 
 
 # --- what is refused ----------------------------------------------------------------------------------------------------

@@ -166,6 +166,7 @@ ENABLE = at("EnableMigration", state=PRE)
     ([window("0 8 * * *", int(FIRST) + 59), window("0 9 * * *", HOUR, "longer")], "WindowTooShort"),
     ([window("0 8 * * *", 100), window("1 8 * * *", 100, "next"), window("2 8 * * *", 100, "last")], "Passed"),
     ([window("0 8 * * *", int(FIRST) + 59)], "NoWindowFits"),
+    ([window("* 9 * * *", 30)], "WindowsOpenTooOften"),
 ], ids=lambda item: item if isinstance(item, str) else "")
 def test_a_batch_starts_only_where_it_can_end(windows, reason):
     assert verdict(ENABLE, *windows).reason == reason
@@ -241,7 +242,7 @@ def test_an_estimate_knows_when_windows_are_closed(windows, seconds):
 
 
 def test_closed_windows_are_no_lack_of_progress():
-    for reason in ("OutsideWindow", "WindowTooShort", "NoWindowFits"):
+    for reason in ("OutsideWindow", "WindowTooShort", "NoWindowFits", "WindowsOpenTooOften"):
         scene = replace(moving(), verdict=lambda _, reason=reason: wait(reason, "closed"))
         streaks: Any = {}
         for late in (0.0, 1e6):

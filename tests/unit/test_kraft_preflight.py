@@ -111,6 +111,9 @@ BAD = [
     Bad("a window too short for the canary", wanted(
         windows=[{"name": "night", "cron": "0 1 * * *", "durationSeconds": 240}], rollout={"steps": [
             {"pods": 1, "bakeSeconds": 300}]}), "WindowsFit", F, "NoWindowFits", "CopyMetadata needs 510 s"),
+    Bad("windows that open too often to look at", wanted(
+        windows=[{"name": f"w{n}", "cron": "* * * * *", "durationSeconds": 60} for n in range(32)], rollout={"steps": [
+            {"pods": 1, "bakeSeconds": 604_800}]}), "WindowsFit", F, "WindowsOpenTooOften", "their next 500 openings"),
     # templates
     Bad("a container of another name", wanted(brokers=[{"name": "kafka", "container": "broker"}]), "ObjectsExist", F,
         "ContainerMissing", "StatefulSet kafka: there is no container broker; the pod has: kafka"),

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from switchover.engine.plan import Decision
 from switchover.engine.position import Position
 from switchover.reasons.ending import ZOOKEEPER_RUNS
-from switchover.reasons.walk import BACKUPS_MISSING, NO_SUCH_STEP, NO_WINDOW_FITS, OUTSIDE_WINDOW, WINDOW_TOO_SHORT
+from switchover.reasons.walk import BACKUPS_MISSING, NO_SUCH_STEP, OF_WINDOWS
 
-WAITS_FOR_WINDOWS = frozenset({OUTSIDE_WINDOW.name, WINDOW_TOO_SHORT.name, NO_WINDOW_FITS.name})
 WAITS_FOR_A_PERSON = frozenset({BACKUPS_MISSING.name, NO_SUCH_STEP.name, ZOOKEEPER_RUNS.name})
 
 
@@ -64,7 +63,7 @@ def waits_for_a_person(decision: Decision) -> bool:
 
 
 def waits_for_a_window(decision: Decision) -> bool:
-    return any(item.verdict.reason in WAITS_FOR_WINDOWS for item in decision.judged.values())
+    return any(item.verdict.reason in OF_WINDOWS for item in decision.judged.values())
 
 
 def spend(spent: Spent, seconds: float, before: Position, decision: Decision) -> Spent:

@@ -23,18 +23,15 @@ from switchover.reasons.walk import (
     AWAITING_APPROVAL,
     BAKING,
     NO_SUCH_STEP,
-    NO_WINDOW_FITS,
-    OUTSIDE_WINDOW,
+    OF_WINDOWS,
     PAUSED,
     POINT_OF_NO_RETURN,
     UNDO_NOT_AVAILABLE,
     UNKNOWN_STEP,
-    WINDOW_TOO_SHORT,
 )
 
-MEANT_TO_BE_LONG = frozenset({"Passed", *(each.name for each in (
-    BAKING, SOAKING, RETAINING, AWAITING_APPROVAL, APPROVAL_VOID, OUTSIDE_WINDOW, WINDOW_TOO_SHORT, NO_WINDOW_FITS,
-    ZOOKEEPER_RUNS))})
+MEANT_TO_BE_LONG = OF_WINDOWS | {"Passed", *(each.name for each in (
+    BAKING, SOAKING, RETAINING, AWAITING_APPROVAL, APPROVAL_VOID, ZOOKEEPER_RUNS))}
 """Reasons of waiting that is no standstill."""
 
 

@@ -6,10 +6,10 @@ comes right after it; one in the hour that they repeat comes once, the first tim
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from itertools import islice
+from heapq import merge
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
@@ -17,9 +17,17 @@ from cronsim import CronSim
 from switchover.api.meta import Window
 
 CLOCK_CHANGE = 3 * 3600.0
-"""More than any clock is ever put back: how far to start beyond a moment, so that no opening near it is missed."""
-LOOK_AHEAD = 100
-"""How many stretches are looked at for one that is long enough; daily windows are seen for months."""
+"""More than any clock is ever put back."""
+LOOK_AHEAD, LOOK_AHEAD_SECONDS = 100, 100 * 86_400.0
+"""So many stretches, and all of so many days, are looked at for one that is long enough."""
+MOST_OPENINGS = 500
+"""How many openings one calendar looks at. Each takes 10 to 100 µs, and whoever writes a spec says how many there are."""
+FURTHEST = timedelta(days=1500)
+"""How far ahead an opening is looked for: the next 29 February is seen, what comes once in 28 years is not."""
+
+
+class TooManyOpenings(Exception):
+    """The windows open so often that their answer would take too long to find."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,40 +39,87 @@ class Stretch:
     closes: float
 
 
-def open_now(windows: Sequence[Window], now: float, seconds: float) -> Stretch | None:
-    """The stretch from `now` on, followed until it holds `seconds` or ends; None while every window is closed."""
-    stretch: Stretch | None = None
-    closes = now
-    while closes < now + seconds or stretch is None:
-        ends = [(opening + window.duration_seconds, window) for window in windows
-                if (opening := _last_opening(window, closes)) is not None]
-        latest, window = max(ends, key=lambda end: end[0], default=(closes, None))
-        if window is None or latest <= closes:
-            break
-        closes, stretch = latest, Stretch(window, now, latest)
-    return stretch
+class Calendar:
+    """The stretches from `now` on, one after the other. A stretch is followed only as far as somebody asks.
 
-
-def next_stretch(windows: Sequence[Window], after: float, seconds: float) -> Stretch | None:
-    """The first stretch that opens after a moment; None when no window will ever open again."""
-    openings = [opening for window in windows if (opening := _next_opening(window, after)) is not None]
-    return open_now(windows, min(openings), seconds) if openings else None
-
-
-def first_fit(windows: Sequence[Window], now: float, seconds: float) -> Stretch | None:
-    """The first stretch, beginning with the one that is open now, in which `seconds` still fit.
-
-    None when none of the next stretches is that long.
+    Every question may raise TooManyOpenings.
     """
-    return next((stretch for stretch in islice(_stretches(windows, now, seconds), LOOK_AHEAD)
-                 if stretch.closes - stretch.opens >= seconds), None)
+
+    def __init__(self, windows: Sequence[Window], now: float) -> None:
+        self._now = now
+        self._openings = merge(*(_openings(window, now) for window in windows), key=lambda each: each.opens)
+        self._looked_at = 0
+        self._coming = next(self._openings, None)
+        self._stretch: Stretch | None = None
+
+    def open_now(self, seconds: float) -> Stretch | None:
+        """The stretch from `now` on, followed until it holds `seconds` or ends; None while every window is closed. To be
+        asked first."""
+        found = self._followed(self._now + seconds)
+        return found if found is not None and found.opens == self._now else None
+
+    def first_fit(self, at: float, seconds: float) -> Stretch | None:
+        """The first stretch in which `seconds` fit from `at` on; `at` is never before that of the last question.
+
+        None when none of the next stretches is that long.
+        """
+        looked_at = 0
+        while (opened := self._followed(at)) is not None:
+            opens = max(at, opened.opens)
+            found = self._followed(opens + seconds)
+            if found is not None and found.closes - opens >= seconds:
+                return replace(found, opens=opens)
+            looked_at += 1
+            if looked_at > LOOK_AHEAD and opens > at + LOOK_AHEAD_SECONDS:
+                break
+            self._stretch = None
+        return None
+
+    def _followed(self, until: float) -> Stretch | None:
+        """The stretch of now, or the next one, followed until a moment or its end."""
+        if self._stretch is None:
+            self._stretch = self._next()
+        while self._stretch is not None and self._stretch.closes < until and (
+                self._coming is not None and self._coming.opens <= self._stretch.closes):
+            coming = self._next()
+            if coming is not None and coming.closes > self._stretch.closes:
+                self._stretch = replace(coming, opens=self._stretch.opens)
+        return self._stretch
+
+    def _next(self) -> Stretch | None:
+        found, self._looked_at = self._coming, self._looked_at + 1
+        if self._looked_at > MOST_OPENINGS:
+            raise TooManyOpenings
+        self._coming = next(self._openings, None)
+        return found
 
 
-def _stretches(windows: Sequence[Window], now: float, seconds: float) -> Iterator[Stretch]:
-    stretch = open_now(windows, now, seconds) or next_stretch(windows, now, seconds)
-    while stretch is not None:
-        yield stretch
-        stretch = next_stretch(windows, stretch.closes, seconds)
+def _openings(window: Window, now: float) -> Iterator[Stretch]:
+    """The window's own openings, beginning with the one that is open now."""
+    duration = window.duration_seconds
+    back = max(0.0, _offset(window, now - CLOCK_CHANGE) - _offset(window, now))       # clocks were put back a moment ago
+    before = _Openings(window, now + back + 60.0, now - duration, reverse=True)
+    last = next((opening for each in before if (opening := each.timestamp()) <= now), now - duration)
+    if last + duration > now:
+        yield Stretch(window, now, last + duration)
+    for each in _Openings(window, now, now + FURTHEST.total_seconds()):
+        if (opening := each.timestamp()) > now:
+            yield Stretch(window, opening, opening + duration)
+
+
+class _Openings(CronSim):
+    """Those from a moment on, or back from it, until about another: the days between are looked at one by one."""
+
+    def __init__(self, window: Window, at: float, until: float, *, reverse: bool = False) -> None:
+        super().__init__(window.cron, _moment(window, at), reverse)
+        days = timedelta(days=2)
+        self._first = _moment(window, min(at, until)).date() - days
+        self._last = _moment(window, max(at, until)).date() + days
+
+    def match_day(self, d: date) -> bool:
+        if not self._first <= d <= self._last:
+            raise StopIteration
+        return super().match_day(d)
 
 
 @lru_cache(maxsize=256)
@@ -77,16 +132,9 @@ def _moment(window: Window, at: float) -> datetime:
     return datetime.fromtimestamp(int(at), zone(window.time_zone))
 
 
-def _last_opening(window: Window, at: float) -> float | None:
-    """The last opening at or before a moment."""
-    later = CronSim(window.cron, _moment(window, at + CLOCK_CHANGE), reverse=True)
-    return next((opening for each in later if (opening := each.timestamp()) <= at), None)
-
-
-def _next_opening(window: Window, after: float) -> float | None:
-    """The first opening after a moment."""
-    earlier = CronSim(window.cron, _moment(window, after - CLOCK_CHANGE))
-    return next((opening for each in earlier if (opening := each.timestamp()) > after), None)
+def _offset(window: Window, at: float) -> float:
+    offset = _moment(window, at).utcoffset()
+    return offset.total_seconds() if offset is not None else 0.0
 
 
 def utc(seconds: float) -> str:

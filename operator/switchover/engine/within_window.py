@@ -8,8 +8,9 @@ from switchover.api.status import Direction
 from switchover.engine.gate import Verdict, passed, wait
 from switchover.engine.pace import under_way
 from switchover.engine.position import Position
-from switchover.engine.windows import Stretch, first_fit, open_now, utc, zone
-from switchover.reasons.walk import NO_WINDOW_FITS, OUTSIDE_WINDOW, WINDOW_TOO_SHORT
+from switchover.engine.windows import MOST_OPENINGS, Calendar, Stretch, TooManyOpenings, utc, zone
+from switchover.reasons.reason import Reason
+from switchover.reasons.walk import NO_WINDOW_FITS, OUTSIDE_WINDOW, WINDOW_TOO_SHORT, WINDOWS_OPEN_TOO_OFTEN
 
 START_SECONDS = 60.0
 """To spare from the choice of a batch to its first eviction, so that a moment's delay does not strand it on record."""
@@ -28,14 +29,16 @@ def judge(windows: Sequence[Window], at: Position, now: float, seconds_needed: C
     if (under_way(at) and not chosen) or (one_piece and at.batches_done > 0):
         return passed("under way: it ends although the window may close")
     needed = seconds_needed() + (START_SECONDS if chosen else 0.0)
-    current = open_now(windows, now, needed)
-    if current is not None and current.closes - now >= needed:
-        return passed(f"{current.window.name} is open for longer than the {needed:.0f} s that {at.step} needs next")
-    fitting = first_fit(windows, now, needed)
+    try:
+        calendar = Calendar(windows, now)
+        current = calendar.open_now(needed)
+        if current is not None and current.closes - now >= needed:
+            return passed(f"{current.window.name} is open for longer than the {needed:.0f} s that {at.step} needs next")
+        fitting = calendar.first_fit(now, needed)
+    except TooManyOpenings:
+        return unfit(wait, WINDOWS_OPEN_TOO_OFTEN, windows, at.step, needed)
     if fitting is None:
-        return wait(NO_WINDOW_FITS, f"{at.step} needs {needed:.0f} s next, and no window is open for so long",
-                    subject=", ".join(window.name for window in windows), threshold=f"{needed:.0f} s",
-                    unblocks="make a window of spec.windows longer, or the bake in spec.rollout shorter")
+        return unfit(wait, NO_WINDOW_FITS, windows, at.step, needed)
     opens = _told(fitting)
     if current is None:
         return wait(OUTSIDE_WINDOW, f"every window is closed; {fitting.window.name} opens at {opens}",
@@ -45,6 +48,17 @@ def judge(windows: Sequence[Window], at: Position, now: float, seconds_needed: C
                 f" {fitting.window.name} opens at {opens}", subject=current.window.name,
                 observed=f"{current.closes - now:.0f} s", threshold=f"{needed:.0f} s",
                 unblocks=f"nothing to do: it goes on at {opens}, or change spec.windows")
+
+
+def unfit(verdict: Callable[..., Verdict], reason: Reason, windows: Sequence[Window], step: str, needed: float) -> Verdict:
+    """A step for which no window was found: none is long enough, or they open too often to tell."""
+    why = "no window is open for so long"
+    unblocks = "make a window of spec.windows longer, or the bake in spec.rollout shorter"
+    if reason is WINDOWS_OPEN_TOO_OFTEN:
+        why = f"the windows open too often to tell where so much fits: their next {MOST_OPENINGS} openings were looked at"
+        unblocks = "let the windows of spec.windows open less often, and each for longer"
+    return verdict(reason, f"{step} needs {needed:.0f} s in one piece, and {why}", unblocks=unblocks,
+                   subject=", ".join(window.name for window in windows), threshold=f"{needed:.0f} s")
 
 
 def _told(stretch: Stretch) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from switchover.api.meta import Window
-from switchover.engine.windows import first_fit
+from switchover.engine.windows import Calendar, TooManyOpenings
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,22 @@ class Work:
 
 
 def seconds_until_done(work: Sequence[Work], windows: Sequence[Window], now: float) -> float | None:
-    """How long it takes, with the times in which windows are closed; None when something fits into none of them."""
+    """How long it takes, with the times in which windows are closed; None when something fits into none of them, and when
+    they open too often to tell."""
+    try:
+        return _seconds_until_done(work, Calendar(windows, now), now) if windows else _seconds_until_done(work, None, now)
+    except TooManyOpenings:
+        return None
+
+
+def _seconds_until_done(work: Sequence[Work], calendar: Calendar | None, now: float) -> float | None:
     at, begun, step, stretch = now, now, "", None
     for each in work:
         if each.step != step:
             step, begun = each.step, at
-        if windows and each.disrupts:
+        if calendar is not None and each.disrupts:
             if stretch is None or at + each.seconds > stretch.closes:
-                stretch = first_fit(windows, at, each.seconds)
+                stretch = calendar.first_fit(at, each.seconds)
             if stretch is None:
                 return None
             at = max(at, stretch.opens)

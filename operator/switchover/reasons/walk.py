@@ -231,3 +231,14 @@ WINDOW_TOO_SHORT = Reason(
             "controllers) are one piece each. For a batch of consumers it is 60 s and its bake.",
     do="Nothing: it starts in the window that the message names. To use the rest of this one, make the window "
        "longer or the bakes of `spec.rollout` shorter.")
+
+WINDOWS_OPEN_TOO_OFTEN = Reason(
+    SUBJECT, "WindowsOpenTooOften", Urgency.STANDS,
+    meaning="The windows of `spec.windows` open so often that it cannot be told where what comes next would fit: the next "
+            "500 openings of all of them together are looked at, and no more. Windows that open every minute for a minute "
+            "are such. Preflight of a KafkaMigration finds it before anything is touched.",
+    do="Name one opening with the whole `durationSeconds` where many follow each other: `0 1 * * *` with 14400 s, not "
+       "`* 1-4 * * *` with 60 s. The migration waits and is not taken back for it.")
+
+OF_WINDOWS = frozenset(each.name for each in (OUTSIDE_WINDOW, WINDOW_TOO_SHORT, NO_WINDOW_FITS, WINDOWS_OPEN_TOO_OFTEN))
+"""Why a batch or step waits for its time."""

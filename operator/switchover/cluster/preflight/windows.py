@@ -7,9 +7,9 @@ from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import kubernetes
 from switchover.engine.gate import Verdict, check, fail
-from switchover.engine.windows import first_fit
-from switchover.engine.within_window import START_SECONDS
-from switchover.reasons.walk import NO_WINDOW_FITS
+from switchover.engine.windows import Calendar, TooManyOpenings
+from switchover.engine.within_window import START_SECONDS, unfit
+from switchover.reasons.walk import NO_WINDOW_FITS, WINDOWS_OPEN_TOO_OFTEN
 
 
 def find_too_short_windows(picture: Picture) -> Iterator[Verdict]:
@@ -23,10 +23,11 @@ def find_too_short_windows(picture: Picture) -> Iterator[Verdict]:
     if longest is None:
         return
     needed = longest.seconds + START_SECONDS
-    if first_fit(windows, picture.now, needed) is None:
-        yield fail(NO_WINDOW_FITS, f"{longest.step} needs {needed:.0f} s in one piece, and no window is open for so long",
-                   subject=", ".join(window.name for window in windows), threshold=f"{needed:.0f} s",
-                   unblocks="make a window of spec.windows longer, or the bake in spec.rollout shorter")
+    try:
+        if Calendar(windows, picture.now).first_fit(picture.now, needed) is None:
+            yield unfit(fail, NO_WINDOW_FITS, windows, longest.step, needed)
+    except TooManyOpenings:
+        yield unfit(fail, WINDOWS_OPEN_TOO_OFTEN, windows, longest.step, needed)
 
 
 CHECKS = (check("WindowsFit", find_too_short_windows, "everything fits into a window",
