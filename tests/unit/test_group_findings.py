@@ -236,6 +236,8 @@ FINDINGS = [
     Finding("Workloads", "another's", with_source(claimed_by="uid-2"), FAIL, "ClaimedByAnother", "orders"),
     Finding("Workloads", "owned", with_source(owner="Rollout orders"), FAIL, "WorkloadOwned", "orders", "Rollout orders"),
     Finding("Workloads", "not Ready", with_pod("orders-4", ready=False), WAIT, "WorkloadNotReady", "orders"),
+    Finding("Workloads", "of two thousand million pods", with_source(replicas=2_000_000_000), FAIL, "TooManyPods",
+            "orders"),
     Finding("Workloads", "without pods", with_source(replicas=0, pods={}), WAIT, "WorkloadNotReady", "orders"),
     Finding("Allowed", "another repository", specced(workload_of(template={"image": "evil/orders:2"})), FAIL,
             "ImageNotAllowed", "spec.workloads[orders].template.image", "allow.images={evil/orders}"),

@@ -102,6 +102,8 @@ BAD = [
         "StatefulSet kafka does not exist in namespace kafka"),
     Bad("a StatefulSet that another migration claimed", workload(claimed_by="uid-of-another"), "ObjectsExist", F,
         "ClaimedByAnother", "uid-of-another"),
+    Bad("a StatefulSet of two thousand million pods", workload(replicas=2_000_000_000), "ObjectsExist", F, "TooManyPods",
+        "StatefulSet kafka wants 2000000000 pods"),
     Bad("a pod that is not ready", lambda picture: spoil_pod(picture, "kafka-1", ready=False), "ObjectsExist", W,
         "PodsNotReady", "kafka"),
     Bad("a pod that is missing", workload(pods={}), "ObjectsExist", W, "PodsNotReady", "kafka"),

@@ -13,6 +13,7 @@ from switchover.engine.rollout import BatchSize, Sight
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.groups.workloads import deployment, leaving, stateful_set
 from switchover.kubernetes.members import MemberWorkload
+from switchover.kubernetes.workloads import listed
 from switchover.lag.group import TopicPartition
 from switchover.outside.observed import Known, Observed, Unknown
 
@@ -23,7 +24,7 @@ def assign_slots(picture: Picture) -> Mapping[str, NodeRecord]:
     for workload in picture.spec.workloads:
         source = picture.source(workload.name)
         assert isinstance(source, Known), "the gate that found every workload movable has passed"
-        for index in range(source.value.replicas):
+        for index in range(listed(source.value.replicas)):
             found[f"{workload.name}/{index}"] = NodeRecord(index, ORIGINAL)
     return found
 

@@ -96,6 +96,15 @@ class Pod:
     remembers: int = NAMES_REMEMBERED
 
 
+MOST_PODS = 1000
+"""What one migration takes on: its status has a record of each. Kubernetes itself takes two thousand million replicas."""
+
+
+def listed(replicas: int) -> int:
+    """How many of them anything is listed for: one more than may be, at most, by which too many are found."""
+    return min(replicas, MOST_PODS + 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """A StatefulSet and its pods, read in this pass."""
@@ -129,6 +138,6 @@ class Workload:
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """The names of the pods that it shall have, also of one that does not exist at this moment."""
+        """The names of the pods that it shall have, also of one that does not exist at this moment; of too many not all."""
         return tuple(f"{self.name}-{ordinal}"
-                     for ordinal in range(self.first_ordinal, self.first_ordinal + self.replicas))
+                     for ordinal in range(self.first_ordinal, self.first_ordinal + listed(self.replicas)))

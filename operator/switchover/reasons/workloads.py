@@ -217,6 +217,13 @@ TEMPLATE_NOT_HELD = Reason(
     do="Switchover sets OnDelete again within seconds. If it does not stay so, suspend the tool that changes it, "
        "or have its manifest say `updateStrategy: {type: OnDelete}` until HandOver is done.")
 
+TOO_MANY_PODS = Reason(
+    SUBJECT, "TooManyPods", Urgency.STANDS,
+    meaning="The workloads that the spec names want more pods than one migration takes on: its status has a record of each, "
+            "and holds 1000, of a KafkaMigration 995 brokers and the controllers.",
+    look="`kubectl get statefulset,deployment`: `observed` counts the pods that they want, whether these run or not.",
+    do="Scale the workload to what it is meant to have. A consumer group of more pods cannot be migrated by this version.")
+
 TRIAL_FAILED = Reason(
     SUBJECT, "TrialFailed", Urgency.STANDS,
     meaning="HandOver has tried the new template of the brokers' StatefulSet in a pod of its own, and it did not come "

@@ -16,7 +16,7 @@ from switchover.cluster.preflight.reading import configured, examined, image_of,
 from switchover.command import kubectl
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, several, unknown, wait, warn
 from switchover.grouped import grouped
-from switchover.kubernetes.workloads import Workload
+from switchover.kubernetes.workloads import MOST_PODS, Workload
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.preflight_cluster import (
     BROKER_DATA_IS_VOLATILE,
@@ -29,8 +29,10 @@ from switchover.reasons.preflight_cluster import (
 )
 from switchover.reasons.preflight_group import CHANGE_REFUSED, CHANGE_UNDONE, CLAIMED_BY_ANOTHER
 from switchover.reasons.walk import NOT_OBSERVED
-from switchover.reasons.workloads import CONTAINER_MISSING, STATEFUL_SET_MISSING
+from switchover.reasons.workloads import CONTAINER_MISSING, STATEFUL_SET_MISSING, TOO_MANY_PODS
 
+MOST_BROKERS = MOST_PODS - 5
+"""Five controllers are pods of the migration, too."""
 STARTED_BY_ITSELF = re.compile(r"\bjava\b.*(?<![\w.])kafka\.Kafka(?![\w.])", re.DOTALL)
 
 
@@ -57,6 +59,12 @@ def find_missing_objects(picture: Picture) -> Iterator[Verdict]:
             first = next((f": {pod}: {trouble}" for pod, trouble in sorted(troubles.items()) if trouble), "")
             yield wait(PODS_NOT_READY, f"not every pod of StatefulSet {name} is ready{first}", subject=f"StatefulSet {name}",
                        observed=ready, threshold=workload.replicas, unblocks="all pods are ready")
+    largest = max(filter(None, state.brokers.values()), key=lambda each: each.replicas, default=None)
+    pods = sum(each.replicas for each in state.brokers.values() if each is not None)
+    if largest is not None and pods > MOST_BROKERS:
+        yield fail(TOO_MANY_PODS, f"StatefulSet {largest.name} wants {largest.replicas} pods, all brokers together {pods}",
+                   subject=f"StatefulSet {largest.name}", observed=pods, threshold=MOST_BROKERS,
+                   unblocks="it is scaled to the brokers that there are")
 
 
 def find_start_scripts(picture: Picture) -> Iterator[Verdict]:

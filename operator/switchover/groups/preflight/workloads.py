@@ -16,6 +16,7 @@ from switchover.groups.workloads.change import Unsupported, changed, container_o
 from switchover.groups.workloads.trials import trials_of
 from switchover.kubernetes import gitops
 from switchover.kubernetes.members import CANARY, PRIMARY, MemberWorkload
+from switchover.kubernetes.workloads import MOST_PODS
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.brokers import BROKERS_UNKNOWN
 from switchover.reasons.coordination import BRIDGE_MISSING, NOTHING_TO_CHANGE
@@ -31,7 +32,7 @@ from switchover.reasons.preflight_group import (
     WORKLOAD_UNSUPPORTED,
 )
 from switchover.reasons.walk import NOT_OBSERVED
-from switchover.reasons.workloads import AUTOSCALER_IN_THE_WAY, WORKLOAD_MISSING
+from switchover.reasons.workloads import AUTOSCALER_IN_THE_WAY, TOO_MANY_PODS, WORKLOAD_MISSING
 
 
 def find_unmovable(picture: Picture) -> Iterator[Verdict]:
@@ -75,6 +76,11 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
                            " rollback whose partitions have lost their owners (policy upgrade, Kafka 4.3 and newer)",
                            subject=budget,
                            cure="nothing to do for the way forward; let it allow one, or delete that pod yourself then")
+    largest = max(there.values(), key=lambda each: each.replicas, default=None)
+    pods = sum(source.replicas for source in there.values())
+    if largest is not None and pods > MOST_PODS:
+        yield fail(TOO_MANY_PODS, f"{largest} wants {largest.replicas} pods; all workloads together are {pods}",
+                   subject=largest.name, observed=pods, threshold=MOST_PODS, unblocks="it is scaled to what it needs")
 
 
 

@@ -22,6 +22,7 @@ from switchover.engine.effects import Patch
 from switchover.groups.workloads.change import patch
 from switchover.kubernetes.json_patch import unchanged
 from switchover.kubernetes.members import MemberWorkload
+from switchover.kubernetes.workloads import listed
 
 STRATEGY = "/spec/updateStrategy"
 
@@ -94,7 +95,7 @@ def highest(workload: MemberWorkload, count: int) -> tuple[str, ...]:
 def would_restart(workload: MemberWorkload, strategy: Mapping[str, Any]) -> tuple[str, ...]:
     """The pods that Kubernetes would replace at once under that strategy; none may be when it is given back."""
     reached = workload.replicas - partition_of(strategy, workload.replicas)
-    return tuple(name for name in highest(workload, max(0, reached))
+    return tuple(name for name in highest(workload, listed(max(0, reached)))
                  if name not in workload.pods or workload.pods[name].revision != workload.update_revision)
 
 
