@@ -9,7 +9,6 @@ from switchover.engine.gate import Verdict, passed, wait
 from switchover.engine.pace import under_way
 from switchover.engine.position import Position
 from switchover.engine.windows import MOST_OPENINGS, Calendar, Stretch, TooManyOpenings, utc, zone
-from switchover.reasons.reason import Reason
 from switchover.reasons.walk import NO_WINDOW_FITS, OUTSIDE_WINDOW, WINDOW_TOO_SHORT, WINDOWS_OPEN_TOO_OFTEN
 
 START_SECONDS = 60.0
@@ -36,9 +35,11 @@ def judge(windows: Sequence[Window], at: Position, now: float, seconds_needed: C
             return passed(f"{current.window.name} is open for longer than the {needed:.0f} s that {at.step} needs next")
         fitting = calendar.first_fit(now, needed)
     except TooManyOpenings:
-        return unfit(wait, WINDOWS_OPEN_TOO_OFTEN, windows, at.step, needed)
+        return wait(WINDOWS_OPEN_TOO_OFTEN, f"{at.step} needs {needed:.0f} s next, and {TOO_OFTEN}", unblocks=SELDOMER,
+                    **about(windows, needed))
     if fitting is None:
-        return unfit(wait, NO_WINDOW_FITS, windows, at.step, needed)
+        return wait(NO_WINDOW_FITS, f"{at.step} needs {needed:.0f} s next, and no window is open for so long",
+                    unblocks=LONGER, **about(windows, needed))
     opens = _told(fitting)
     if current is None:
         return wait(OUTSIDE_WINDOW, f"every window is closed; {fitting.window.name} opens at {opens}",
@@ -50,15 +51,14 @@ def judge(windows: Sequence[Window], at: Position, now: float, seconds_needed: C
                 unblocks=f"nothing to do: it goes on at {opens}, or change spec.windows")
 
 
-def unfit(verdict: Callable[..., Verdict], reason: Reason, windows: Sequence[Window], step: str, needed: float) -> Verdict:
-    """A step for which no window was found: none is long enough, or they open too often to tell."""
-    why = "no window is open for so long"
-    unblocks = "make a window of spec.windows longer, or the bake in spec.rollout shorter"
-    if reason is WINDOWS_OPEN_TOO_OFTEN:
-        why = f"the windows open too often to tell where so much fits: their next {MOST_OPENINGS} openings were looked at"
-        unblocks = "let the windows of spec.windows open less often, and each for longer"
-    return verdict(reason, f"{step} needs {needed:.0f} s in one piece, and {why}", unblocks=unblocks,
-                   subject=", ".join(window.name for window in windows), threshold=f"{needed:.0f} s")
+TOO_OFTEN = f"the windows open too often to tell where so much fits: their next {MOST_OPENINGS} openings were looked at"
+SELDOMER = "let the windows of spec.windows open less often, and each for longer"
+LONGER = "make a window of spec.windows longer, or the bake in spec.rollout shorter"
+
+
+def about(windows: Sequence[Window], needed: float) -> dict[str, str]:
+    """What a verdict about all windows is about."""
+    return {"subject": ", ".join(window.name for window in windows), "threshold": f"{needed:.0f} s"}
 
 
 def _told(stretch: Stretch) -> str:

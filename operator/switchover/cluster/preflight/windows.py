@@ -8,7 +8,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import kubernetes
 from switchover.engine.gate import Verdict, check, fail
 from switchover.engine.windows import Calendar, TooManyOpenings
-from switchover.engine.within_window import START_SECONDS, unfit
+from switchover.engine.within_window import LONGER, SELDOMER, START_SECONDS, TOO_OFTEN, about
 from switchover.reasons.walk import NO_WINDOW_FITS, WINDOWS_OPEN_TOO_OFTEN
 
 
@@ -23,11 +23,14 @@ def find_too_short_windows(picture: Picture) -> Iterator[Verdict]:
     if longest is None:
         return
     needed = longest.seconds + START_SECONDS
+    needs = f"{longest.step} needs {needed:.0f} s in one piece"
     try:
         if Calendar(windows, picture.now).first_fit(picture.now, needed) is None:
-            yield unfit(fail, NO_WINDOW_FITS, windows, longest.step, needed)
+            yield fail(NO_WINDOW_FITS, f"{needs}, and no window is open for so long",
+                       unblocks=LONGER, **about(windows, needed))
     except TooManyOpenings:
-        yield unfit(fail, WINDOWS_OPEN_TOO_OFTEN, windows, longest.step, needed)
+        yield fail(WINDOWS_OPEN_TOO_OFTEN, f"{needs}, and {TOO_OFTEN}",
+                   unblocks=SELDOMER, **about(windows, needed))
 
 
 CHECKS = (check("WindowsFit", find_too_short_windows, "everything fits into a window",
