@@ -1,6 +1,7 @@
 """A record that is not believed, one that cannot be read, and an error that nobody expected. Told, and nothing moves."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.moments import before_finalize, quiet_for, reference, until_step
 from switchover.cluster.kind import KafkaMigrations
 from switchover.engine.calls import News
+from switchover.engine.ports import TooMuchWork
 from switchover.kafka.node import BrokerView
 from switchover.outside import ask
 from switchover.outside.addresses import Address
@@ -42,6 +44,37 @@ def test_a_defect_is_written_and_the_migration_goes_on_when_it_is_mended(
         assert world.news.count(News.STALLED) == 1
         assert world.status["progress"]["step"] == "MoveBrokers", "what is on record stays"
     world.defective = False
+    world.goes_on(whole)
+    assert stalled(world)["status"] == "False"
+    assert not whole or world.end_state() == reference()[0]
+
+
+@HOW_FAR
+def test_an_object_that_takes_too_much_work_stalls_alone_and_is_tried_seldom_whatever_is_done_to_it(
+        world: MigrationWorld, monkeypatch: pytest.MonkeyPatch, whole: bool) -> None:
+    until_step(world, "MoveBrokers", 1)
+    tried: list[float] = []
+
+    def too_much(*_: object) -> None:
+        tried.append(world.timeline.now())
+        raise TooMuchWork("Interrupted in engine/windows.py:34 (open_now)")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(KafkaMigrations, "plan", too_much)
+        assert world.live(lambda: stalled(world).get("reason") == "TooMuchWork")
+        told = stalled(world)
+        assert (told["status"], world.status["phase"]) == ("True", "Stalled")
+        assert told["message"].startswith("Interrupted in engine/windows.py:34 (open_now): this object takes more")
+        first = len(tried)
+
+        def touched() -> bool:
+            annotations = {"touched": str(world.timeline.now())}
+            world.api.edit("kafkamigrations", NAME, lambda found: found["metadata"].update(annotations=annotations))
+            return len(tried) >= first + 3
+
+        assert world.live(touched, limit=600)
+        assert min(later - one for one, later in pairwise(tried[first:])) >= 119
+        assert events(world, "TooMuchWork") == [told["message"]], "told once"
     world.goes_on(whole)
     assert stalled(world)["status"] == "False"
     assert not whole or world.end_state() == reference()[0]

@@ -276,7 +276,8 @@ def test_what_is_counted_is_counted_from_zero() -> None:
     def counted(name: str, **labels: str) -> float | None:
         return registry.get_sample_value(f"switchover_{name}_total", labels)
 
-    assert {counted("pass_failures", kind=kind) for kind in ("fenced", "unreachable", "refused", "defect", "watch")} == {0}
+    kinds = ("fenced", "unreachable", "refused", "work", "defect", "watch")
+    assert {counted("pass_failures", kind=kind) for kind in kinds} == {0}
     assert (counted("notifications", outcome="sent"), counted("notifications", outcome="failed")) == (0, 0)
     metrics.notified(True)
     metrics.notified(False)

@@ -58,7 +58,8 @@ class Condition(Model):
     """The generation of the spec that this speaks of."""
 
 
-Conditions = Annotated[tuple[Condition, ...], Field(max_length=16), Unique("type")]
+MOST = 16
+Conditions = Annotated[tuple[Condition, ...], Field(max_length=MOST), Unique("type")]
 
 _OPPOSITE = {ConditionType.RECONCILING: ConditionType.STALLED, ConditionType.STALLED: ConditionType.RECONCILING}
 
@@ -103,6 +104,9 @@ def set_condition(
         last_transition_time=old.last_transition_time if old is not None and old.status == status else now,
         observed_generation=generation,
     )
+    if old is None and len(before) >= MOST:                # what another release wrote makes room
+        foreign = next((item for item in before if item.type not in set(ConditionType)), before[0])
+        before = tuple(item for item in before if item is not foreign)
     after = (*before, new) if old is None else tuple(new if item is old else item for item in before)
     opposite = _OPPOSITE.get(type)
     if opposite is None or status is not ConditionStatus.TRUE:

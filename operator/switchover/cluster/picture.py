@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from switchover.api.kafka_migration import BrokerSet, HandOver, KafkaMigrationSpec, NodeMode
@@ -19,6 +20,7 @@ from switchover.engine.pace import Pace
 from switchover.engine.plan import Plan
 from switchover.engine.policy import NOTHING_MORE, Policy
 from switchover.engine.position import Position
+from switchover.grouped import grouped
 from switchover.kafka.node import NOT_LISTENING, BrokerView, NodeAnswer
 from switchover.kubernetes.workloads import Pod, Workload
 from switchover.outside.addresses import Address
@@ -29,7 +31,7 @@ UPDATE_METADATA, DESCRIBE_QUORUM = 6, 55
 PRODUCE = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Picture:
     """Everything that a decision about a KafkaMigration may rest on. Times are seconds since the epoch.
 
@@ -91,16 +93,16 @@ class Picture:
 
     # --- the nodes ----------------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def broker_sets(self) -> Mapping[str, BrokerSet]:
         return {brokers.name: brokers for brokers in self.spec.brokers}
 
-    @property
+    @cached_property
     def controllers(self) -> Mapping[str, int]:
         """Pod name -> node.id of every controller."""
         return names.controller_pods(self.spec)
 
-    @property
+    @cached_property
     def brokers(self) -> Mapping[str, int]:
         """Pod name -> broker id of every broker on record."""
         own = self.controllers
@@ -108,8 +110,13 @@ class Picture:
 
     def pods_of(self, workload: str) -> tuple[str, ...]:
         """The pods on record of one StatefulSet of brokers, by ordinal."""
-        own = [name for name in self.brokers if name.rpartition("-")[0] == workload]
-        return tuple(sorted(own, key=lambda name: int(name.rpartition("-")[2])))
+        return self._pods.get(workload, ())
+
+    @cached_property
+    def _pods(self) -> Mapping[str, tuple[str, ...]]:
+        own = grouped((name.rpartition("-")[0], name) for name in self.brokers)
+        return {workload: tuple(sorted(pods, key=lambda name: int(name.rpartition("-")[2])))
+                for workload, pods in own.items()}
 
     @property
     def voter_addresses(self) -> Mapping[int, Address]:

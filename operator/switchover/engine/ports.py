@@ -1,10 +1,29 @@
-"""Who is told of a migration, in our words."""
+"""Who is told of a migration, in our words, and who works out what is decided about it."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from switchover.engine.calls import Call
 from switchover.engine.figures import Figure
+
+T = TypeVar("T")
+
+
+class TooMuchWork(Exception):
+    """It took more of the processor than one object may; the message says where it was ended."""
+
+
+class Worker(Protocol):
+    """Works something out, within a deadline for each object: pure work, which may be ended and begun again."""
+
+    async def __call__(self, uid: str, work: Callable[[], T], /) -> T:
+        """What `work` returns or raises. Raises TooMuchWork."""
+        ...
+
+
+async def at_once(_: str, work: Callable[[], T]) -> T:
+    """Without a deadline."""
+    return work()
 
 
 class Telemetry(Protocol):

@@ -5,7 +5,7 @@ the one just read: promise 1 of docs/architecture.md#promises.
 """
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -31,7 +31,7 @@ from switchover.engine.effects import (
     Provide,
     WriteNodeFiles,
 )
-from switchover.engine.figures import waits_of, without_decision
+from switchover.engine.figures import Figure, waits_of, without_decision
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.gate import Judge, Judgement, Streak, Verdict, fail, unknown, wait
 from switchover.engine.intent import ABANDON, LET_GO
@@ -39,7 +39,7 @@ from switchover.engine.kind import Kind, M, P
 from switchover.engine.leases import Leases
 from switchover.engine.pace import Spent, spend
 from switchover.engine.plan import Decision, decide
-from switchover.engine.ports import Notify, Telemetry
+from switchover.engine.ports import Notify, Telemetry, TooMuchWork, Worker, at_once
 from switchover.engine.position import Position
 from switchover.engine.record import stopped_status
 from switchover.engine.status import linked, named, spent_of, with_made
@@ -57,6 +57,7 @@ from switchover.reasons.walk import (
     LEASE_NOT_HELD,
     RECORD_OF_ANOTHER,
     STATUS_UNREADABLE,
+    TOO_MUCH_WORK,
 )
 
 HEARTBEAT_SECONDS, STANDING_HEARTBEAT_SECONDS = 30.0, 300.0
@@ -68,6 +69,8 @@ FENCED_OFTEN = 5
 """Effects in a row that met something else than was read: once or twice is chance, this is a fight, and is told."""
 
 DEFECT_MET = "a defect of this operator; nothing moves until a pass goes through; it tries again; see its log"
+TOO_MUCH = ("this object takes more of the processor than one object may; nothing moves until a pass goes through; it is"
+            " tried again every two minutes")
 RECORD_LOST = ("the status is the record of this migration: run the version of the operator that wrote it, or put it back "
                "as it was; nothing moves until then")
 
@@ -113,7 +116,7 @@ class _Memory(Generic[M, P]):
     reached_by: object
     observer: Observer[M, P]
     streaks: Mapping[str, Streak] = field(default_factory=dict)
-    modes: dict[str, str] = field(default_factory=dict)
+    modes: Mapping[str, str] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
     page: Page = field(default_factory=Page)
     place: tuple[object, ...] = ()           # where it stood by the last record, or by the last fresh reading
@@ -126,14 +129,30 @@ class _Memory(Generic[M, P]):
     last_news: float = -float("inf")         # when this operator last wrote something new of it
 
 
+@dataclass(frozen=True, slots=True)
+class _Outcome(Generic[M]):
+    """All that a pass works out of what was seen. `record` is the status to write, None where nothing new is to be told."""
+
+    decision: Decision
+    after: M
+    record: Mapping[str, Any] | None
+    news: bool
+    spent: Spent
+    modes: Mapping[str, str]
+    figures: Sequence[Figure]
+    waits: Mapping[str, float]
+    page: Page
+    lines: Sequence[str]
+
+
 class Reconciler(Generic[M, P]):
     """Reconciles the migrations of one kind in one namespace. `identity` tells this operator's pod from any other, `watched`
     are the `workloads` as watches have told of them, `docs` is the address of a copy of docs/ to which the status links; "":
-    none is known. `notify` is told what people are called for, beside Events."""
+    none is known. `notify` is told what people are called for, beside Events. `worker` works out what is pure."""
 
     def __init__(self, kind: Kind[M, P], namespace: str, identity: str, migrations: Migrations, workloads: Workloads,
                  watched: Workloads, connect: Connect[M, P], clock: Clock, telemetry: Telemetry, docs: str = "",
-                 notify: Notify | None = None) -> None:
+                 notify: Notify | None = None, worker: Worker = at_once) -> None:
         self._kind = kind
         self._namespace = namespace
         self._identity = identity
@@ -144,6 +163,7 @@ class Reconciler(Generic[M, P]):
         self._telemetry = telemetry
         self._docs = docs
         self._notify = notify
+        self._worker = worker
         self._leases = Leases(workloads, watched, clock)
         self._memories: dict[str, _Memory[M, P]] = {}
         self._called: dict[str, dict[tuple[str, str], float]] = {}   # when people were last called for what of a migration
@@ -166,6 +186,9 @@ class Reconciler(Generic[M, P]):
         assert delay is not None, "what is fresh is decided"
         return delay
 
+    async def _read(self, raw: Mapping[str, Any]) -> M:
+        return await self._worker(raw["metadata"]["uid"], partial(self._kind.read, raw))
+
     async def _look(self, name: str, raw: Mapping[str, Any], *, fresh: bool) -> float | None:
         raw, found = without_foreign_record(raw, self._clock.now())
         async with self._telling_defects(name, raw):
@@ -177,7 +200,7 @@ class Reconciler(Generic[M, P]):
     async def _pass(self, name: str, raw: Mapping[str, Any], *, fresh: bool = True) -> float | None:
         """None: it was not fresh, and there is more to do than to look."""
         try:
-            migration = self._kind.read(raw)
+            migration = await self._read(raw)
         except ValidationError as error:
             return await self._refuse(name, raw, error) if fresh else None
         if self._is_over(migration) and self._ended.get(name) == migration.metadata.uid:
@@ -197,11 +220,12 @@ class Reconciler(Generic[M, P]):
         if not holder and not memory.unheld:
             holder = await self._hold(migration, picture, memory)
         picture = self._kind.with_holder(picture, holder, self._clock.now())
-        decision = _with_refusal(self._decide(migration, picture, memory, holder), memory)
+        found = await self._worker(memory.uid, partial(self._work_out, migration, picture, memory, holder))
+        decision = found.decision
         if not fresh and (decision.position != picture.position or decision.effects):
             return None
         before, memory.streaks = memory.streaks, decision.streaks
-        recorded = await self._record(migration, picture, decision, memory)
+        recorded = await self._record(migration, picture, found, memory)
         if not recorded and not fresh:
             memory.streaks = before
             return None
@@ -228,7 +252,7 @@ class Reconciler(Generic[M, P]):
 
     async def _release(self, name: str, raw: Mapping[str, Any]) -> float | None:
         try:
-            migration = self._kind.read(raw)
+            migration = await self._read(raw)
         except ValidationError as error:
             if ABANDON in (raw["metadata"].get("annotations") or {}) or not (raw.get("status") or {}).get("planHash"):
                 return None
@@ -278,35 +302,46 @@ class Reconciler(Generic[M, P]):
         judgement = Judgement("Deletion", verdict, Streak(verdict.outcome, since, 0), open=False, overdue=False)
         return replace(decision, judged={**decision.judged, judgement.gate: judgement})
 
-    async def _record(self, migration: M, picture: P, decision: Decision, memory: _Memory[M, P]) -> bool:
-        """Write the status where something changed that people or decisions rest on; False when somebody was faster."""
-        passed, memory.last_pass = max(0.0, picture.now - memory.last_pass), picture.now
-        memory.spent = spend(memory.spent, passed, picture.position, decision)
-        memory.modes.update(self._kind.observed_modes(picture))
+    def _work_out(self, migration: M, picture: P, memory: _Memory[M, P], holder: str) -> _Outcome[M]:
+        """What is decided, and all that is told of it. Pure: `memory` stays as it is."""
+        decision = _with_refusal(self._decide(migration, picture, memory, holder), memory)
+        passed = max(0.0, picture.now - memory.last_pass)
+        spent = spend(memory.spent, passed, picture.position, decision)
+        modes = {**memory.modes, **self._kind.observed_modes(picture)}
         left = self._kind.remaining(picture, decision)
-        after = self._kind.fold(migration, picture, decision, memory.spent, left, memory.modes)
+        after = self._kind.fold(migration, picture, decision, spent, left, modes)
         moved = decision.position != picture.position
         soon = due(picture.position, decision, picture.now, memory.last_news) <= WAITING
         often = HEARTBEAT_SECONDS if soon else STANDING_HEARTBEAT_SECONDS
         beats = picture.now - memory.last_record >= often and not picture.position.finished
-        metadata = migration.metadata
         news = moved or self._kind.is_news(migration, after)
         writes = moved or ((news or beats) and not self._counts_anew(migration, picture, decision, memory))
-        if writes:
+        page, lines = memory.page, tuple[str, ...]()
+        if logger.isEnabledFor(logging.INFO):                  # else nobody would read the story
+            page, lines = next_page(memory.page, picture.position, self._kind.digest(picture), decision)
+        return _Outcome(
+            decision, after, linked(after.status.manifest(), self._docs) if writes else None, news, spent, modes,
+            self._kind.figures(after, picture), waits_of(decision.judged.values(), passed), page, lines)
+
+    async def _record(self, migration: M, picture: P, found: _Outcome[M], memory: _Memory[M, P]) -> bool:
+        """Write the status where something changed that people or decisions rest on; False when somebody was faster."""
+        memory.last_pass, memory.spent, memory.modes = picture.now, found.spent, found.modes
+        decision, metadata = found.decision, migration.metadata
+        if found.record is not None:
             try:
-                await self._migrations.record(
-                    metadata.name, metadata.uid, metadata.resource_version, linked(after.status.manifest(), self._docs))
+                await self._migrations.record(metadata.name, metadata.uid, metadata.resource_version, found.record)
             except Fenced:
                 return False
             memory.last_record, memory.place = picture.now, _place(decision.position)
-            memory.last_news = picture.now if news else memory.last_news
-        self._telemetry.told(metadata.name, metadata.uid, self._kind.figures(after, picture),
-                             waits_of(decision.judged.values(), passed))
-        self._tell_pass(metadata.name, picture, decision, memory)
-        if moved:
+            memory.last_news = picture.now if found.news else memory.last_news
+        self._telemetry.told(metadata.name, metadata.uid, found.figures, found.waits)
+        memory.page = found.page
+        for line in found.lines:
+            self._tell(metadata.name, line)
+        if decision.position != picture.position:
             self._tell(metadata.name, f"recorded: {decision.note}")
             await self._announce(metadata.name, metadata.uid, "Moved", decision.note)
-        for call in calls_of(migration.status, after.status) if writes else ():
+        for call in calls_of(migration.status, found.after.status) if found.record is not None else ():
             await self._call(metadata.name, metadata.uid, call)
         return True
 
@@ -417,14 +452,6 @@ class Reconciler(Generic[M, P]):
             logger.warning("Lease %s: %s", lease, error, extra=self._about(migration.metadata.name))
             return ""
 
-    def _tell_pass(self, name: str, picture: P, decision: Decision, memory: _Memory[M, P]) -> None:
-        """What this pass has to tell that the last one had not. Where nobody would read it, nothing is made of it."""
-        if not logger.isEnabledFor(logging.INFO):
-            return
-        memory.page, lines = next_page(memory.page, picture.position, self._kind.digest(picture), decision)
-        for line in lines:
-            self._tell(name, line)
-
     def _tell(self, name: str, line: str, level: int = logging.INFO) -> None:
         """A line of the log that is one of the story, too (`switchover story`)."""
         logger.log(level, "%s", line, extra={**self._about(name), "story": f"{self._kind.short}/{name}"})
@@ -446,8 +473,11 @@ class Reconciler(Generic[M, P]):
         except (Unreachable, Refused, Fenced):
             raise
         except Exception as error:
+            reason, place, met = DEFECT, place_of(error), DEFECT_MET
+            if isinstance(error, TooMuchWork):
+                reason, place, met = TOO_MUCH_WORK, str(error), TOO_MUCH
             try:
-                await self._stop(name, raw, DEFECT, f"{place_of(error)}: {DEFECT_MET}")
+                await self._stop(name, raw, reason, f"{place}: {met}")
             except (Unreachable, Refused, Fenced) as silent:
                 logger.warning("%s: a defect is not told in its status: %s", name, silent)
             raise

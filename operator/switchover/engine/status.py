@@ -34,6 +34,8 @@ from switchover.reasons import runbook_of
 from switchover.reasons.walk import MUST_HOLD
 
 WAITING_SHOWN = 20
+STEPS_KEPT = 32
+"""As many as a status holds: steps of other releases may be among them."""
 HISTORY_KEPT = 50
 ANSWERS_KEPT = 64
 DOCS = "docs"
@@ -256,7 +258,7 @@ def steps_of(before: Iterable[StepRecord], old: Position, new: Position, now: fl
                                        seconds=max(0, round(now - begun)))
     if new.step != old.step:
         records[new.step] = StepRecord(name=new.step, start_time=_time(now))
-    return tuple(records.values())
+    return tuple(records.values())[-STEPS_KEPT:]
 
 
 def rolls_back_by_itself(old: Position, new: Position) -> bool:

@@ -109,12 +109,27 @@ class Picture:
 
     def slots(self, workload: str) -> tuple[str, ...]:
         """The slots of a workload on record, by index."""
-        own = [name for name in self.position.nodes if name.rpartition("/")[0] == workload]
-        return tuple(sorted(own, key=lambda name: int(name.rpartition("/")[2])))
+        return self._slots.get(workload, ())
+
+    @cached_property
+    def _slots(self) -> Mapping[str, tuple[str, ...]]:
+        own = grouped((name.rpartition("/")[0], name) for name in self.position.nodes)
+        return {workload: tuple(sorted(names, key=lambda name: int(name.rpartition("/")[2])))
+                for workload, names in own.items()}
+
+    def alike(self, workload: str, mode: str) -> Mapping[str, int]:
+        """The slots of a workload that are assigned to a mode, by index, each with its place among them."""
+        return self._alike.get((workload, mode), {})
+
+    @cached_property
+    def _alike(self) -> Mapping[tuple[str, str], Mapping[str, int]]:
+        own = grouped(((workload, self.position.nodes[slot].assigned), slot)
+                      for workload, slots in self._slots.items() for slot in slots)
+        return {key: {slot: place for place, slot in enumerate(slots)} for key, slots in own.items()}
 
     def assigned(self, workload: str, mode: str) -> int:
         """How many slots of a workload are assigned to `mode`."""
-        return sum(self.position.nodes[slot].assigned == mode for slot in self.slots(workload))
+        return len(self.alike(workload, mode))
 
     def workload(self, name: str) -> Workload:
         """The workload of the spec."""

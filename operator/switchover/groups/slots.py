@@ -39,7 +39,7 @@ def assign_all(mode: str) -> Callable[[Picture], Mapping[str, NodeRecord]]:
 
 def sizes(picture: Picture) -> tuple[BatchSize, ...]:
     """The batches as the spec asks; a share of the pods is rounded up. The first is the canary."""
-    pods = len(picture.position.nodes)
+    pods = max(1, len(picture.position.nodes))              # none is on record before Baseline
     return tuple(BatchSize(batch.pods or math.ceil(pods * (batch.percent or 0) / 100), float(batch.bake_seconds))
                  for batch in picture.spec.rollout.steps)
 
@@ -200,10 +200,10 @@ def sight(picture: Picture, slot: str) -> Observed[Sight]:
 
 def _counted(picture: Picture, slot: str, source: MemberWorkload, mode: str) -> Sight:
     """Which pod of a Deployment fills which slot does not matter: as many are Ready as slots are assigned."""
-    alike = [other for other in picture.slots(source.name) if picture.position.nodes[other].assigned == mode]
+    alike = picture.alike(source.name, mode)
     if picture.live_mode(source.name) != mode or not deployment.is_moved(source, len(alike)):
         return _awaited(source)
-    pod = source.pods[source.ready()[alike.index(slot)]]
+    pod = source.pods[source.ready()[alike[slot]]]
     return Sight(pod.uid, True, False, pod.started_at, mode)
 
 

@@ -5,6 +5,7 @@ Deployments and StatefulSets alike; what only one of them has is empty for the o
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from switchover.kubernetes.workloads import Manager
@@ -62,7 +63,7 @@ class Autoscaler:
         return f"{self.kind} {self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MemberWorkload:
     """A Deployment or StatefulSet and its pods.
 
@@ -105,5 +106,14 @@ class MemberWorkload:
 
     def ready(self) -> tuple[str, ...]:
         """Names of the pods that run the template as it is now, Ready and to stay."""
+        return self._ready
+
+    @cached_property
+    def _ready(self) -> tuple[str, ...]:
         return tuple(sorted(name for name, pod in self.pods.items()
                             if pod.ready and not pod.terminating and pod.revision == self.update_revision))
+
+    @cached_property
+    def predecessors(self) -> tuple[str, ...]:
+        """Names of the pods of earlier templates."""
+        return tuple(name for name, pod in self.pods.items() if pod.revision != self.update_revision)

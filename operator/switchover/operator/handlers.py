@@ -22,6 +22,7 @@ import kopf
 
 from switchover.api.status import Phase
 from switchover.engine.due import AT_ONCE, MOVING, STANDING, is_moving, share
+from switchover.engine.ports import TooMuchWork
 from switchover.kubernetes.selectors import selects
 from switchover.operator.metrics import Metrics
 from switchover.operator.settings import EVERYWHERE
@@ -32,6 +33,7 @@ from switchover.packed import Packed
 FINALIZER = "switchover.dev/finalizer"
 SILENCE_SECONDS = 120.0  # a loop that is overdue for longer is dead or hangs, unless it waits for its turn
 SEEN_SECONDS = 300.0     # for so long a pass may begin with what the watch told last
+SELDOM_SECONDS = 120.0   # between passes of an object that took too much of the processor, whatever becomes of it meanwhile
 LAST_SECONDS = 5.0       # of an operator that ends, to let objects go
 LONGEST_PAUSE = 15.0     # seconds without the watch, or until a closed namespace is asked again
 
@@ -178,13 +180,14 @@ class Loops:
                 started = clock()
                 loop.due = started + SILENCE_SECONDS
                 self._metrics.notice(due if loop.woken_at is None else loop.woken_at)
-                loop.woken_at = None
+                loop.woken_at, seldom = None, False
                 try:
                     delay = await self._pass(name, loop, afresh=failures > 0)
                     failures, unanswered = 0, False
                 except Exception as error:  # noqa: BLE001 - a loop must not end: nothing would start it again
                     failures += 1
-                    delay = backoff(failures)
+                    seldom = isinstance(error, TooMuchWork)
+                    delay = SELDOM_SECONDS if seldom else backoff(failures)
                     self._failed(name, error, delay)
                     unanswered = isinstance(error, Unreachable)
             ended, loop.served = clock(), True
@@ -195,11 +198,10 @@ class Loops:
                 return
             loop.delay = delay
             loop.due = ended + delay + SILENCE_SECONDS
-            try:
-                async with asyncio.timeout(spread(delay, loop.uid)):
-                    await loop.wake.wait()
-            except TimeoutError:
-                pass
+            if seldom:
+                await asyncio.sleep(delay)
+            else:
+                await _happens(loop.wake, spread(delay, loop.uid))
 
     async def _pass(self, name: str, loop: Loop, *, afresh: bool) -> float | None:
         if not loop.deleting and not loop.held:
@@ -225,6 +227,8 @@ class Loops:
                 kind, level = "unreachable", logging.WARNING
             case Refused():
                 kind, level = "refused", logging.WARNING
+            case TooMuchWork():
+                kind, level = "work", logging.WARNING
             case _:
                 kind, level = "defect", logging.ERROR
         self._metrics.failures.labels(kind).inc()

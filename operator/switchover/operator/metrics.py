@@ -22,7 +22,7 @@ from switchover.kubernetes.ports import Migrations
 
 METRICS = {**kraft.METRICS, **groups.METRICS, **LAG_METRICS, **figures.METRICS}
 INFO = "switchover_migration_info"
-FAILURES = ("fenced", "unreachable", "refused", "defect", "watch")
+FAILURES = ("fenced", "unreachable", "refused", "work", "defect", "watch")
 OUTCOMES = ("sent", "failed")
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 

@@ -21,6 +21,7 @@ from switchover.kubernetes.client.reflector import WatchedServer
 from switchover.kubernetes.client.survey import GROUP_RIGHTS, KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.operator.connections import Connections, GroupConnections
+from switchover.operator.deadline import Deadline
 from switchover.operator.handlers import Loops, LoopsByNamespace, Watch, register, serve, why_dead, why_not_ready
 from switchover.operator.leadership import Leadership
 from switchover.operator.metrics import MeasuredMigrations, Metrics
@@ -53,7 +54,7 @@ async def run_operator(settings: Settings) -> None:
     metrics = Metrics(metrics_registry, time.monotonic)
     webhook = Webhook(settings.webhook, settings.webhook_template, settings.docs,
                       metrics.notified) if settings.webhook is not None else None
-    turns = Turns(metrics.turn_seconds.observe)
+    turns, deadline = Turns(metrics.turn_seconds.observe), Deadline()
     leadership = Leadership(KubernetesWorkloads(server, clock), settings.leader_lease, settings.identity)
     metrics.tell_leads(lambda: leadership.leads)
     metrics.tell_turns(lambda: turns.waiting, lambda: turns.running)
@@ -77,7 +78,7 @@ async def run_operator(settings: Settings) -> None:
             reconciler = Reconciler(
                 kind, namespace, settings.identity, MeasuredMigrations(migrations, metrics), workloads, seen,
                 connections(there, workloads, seen), clock, metrics.migrations(name, namespace), settings.docs,
-                webhook.of(name, namespace) if webhook is not None else None)
+                webhook.of(name, namespace) if webhook is not None else None, deadline)
             return Loops(name, namespace, reconciler.reconcile, reconciler.release, migrations.set_finalizer,
                          migrations.is_ending, reconciler.leave, reconciler.close, metrics, turns)
 

@@ -211,6 +211,15 @@ STATUS_UNREADABLE = Reason(
     do="Run the version of the operator that wrote it, or put the field back: "
        "`kubectl edit kmig NAME --subresource=status` (`cgmig` for a group). Do not clear the status.")
 
+TOO_MUCH_WORK = Reason(
+    SUBJECT, "TooMuchWork", Urgency.STANDS,
+    meaning="Working out what comes next for this object took more of the processor than one object may take (5 s). It was "
+            "ended, so that other migrations go on. Nothing was decided, and nothing moves.",
+    look="The message says in which part of the operator it was ended. What differs from migrations that go on: the number "
+         "of brokers and partitions, or of windows, groups and batches in the spec.",
+    do="Make the spec smaller where it can be. It is tried again every two minutes. Where the spec is small this is a "
+       "defect of the operator: tell us the message.")
+
 UNDO_NOT_AVAILABLE = Reason(
     SUBJECT, "UndoNotAvailable", Urgency.STANDS,
     meaning="This step cannot be taken back by this version.",

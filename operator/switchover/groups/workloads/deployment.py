@@ -15,7 +15,7 @@ The template is changed in the patch that holds, and on the way back as well: th
 counts as available for a moment, so that nothing falls before its controller has said that none is.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from switchover.engine.effects import Patch
@@ -89,7 +89,7 @@ def risen(workload: MemberWorkload) -> int:
 def is_whole(workload: MemberWorkload) -> bool:
     """All its pods are of its template, and none of another is left, not even one that ends."""
     return (workload.caught_up and risen(workload) == workload.replicas and not earlier(workload)
-            and not _predecessors(workload))
+            and not workload.predecessors)
 
 
 def is_of_one(workload: MemberWorkload) -> bool:
@@ -102,11 +102,7 @@ def is_of_one(workload: MemberWorkload) -> bool:
 def is_moved(workload: MemberWorkload, moved: int) -> bool:
     """So many pods of the template are Ready, and of their predecessors none is left over that still consumes as it ends."""
     return (workload.caught_up and len(workload.ready()) >= moved and earlier(workload) <= workload.replicas - moved
-            and len(_predecessors(workload)) <= workload.replicas - moved)
-
-
-def _predecessors(workload: MemberWorkload) -> Sequence[str]:
-    return [name for name, pod in workload.pods.items() if pod.revision != workload.update_revision]
+            and len(workload.predecessors) <= workload.replicas - moved)
 
 
 # --- what is done -------------------------------------------------------------------------------------------------------
@@ -151,7 +147,7 @@ def roll(workload: MemberWorkload, moved: int, *, joined: bool, in_place: bool, 
     if not (workload.caught_up and is_held(workload) and is_shaped(workload)):
         return ()
     total = workload.replicas
-    have_left = earlier(workload) <= total - moved and len(_predecessors(workload)) <= total - moved
+    have_left = earlier(workload) <= total - moved and len(workload.predecessors) <= total - moved
     if spared := leaving.spared(workload, all_left=have_left):
         return spared
     if in_place and (risen(workload) < moved or earlier(workload) > total - moved):
