@@ -15,6 +15,7 @@ from switchover.cluster.observe.rehearsal import handed_in
 from switchover.cluster.rehearsal import pack
 from switchover.cluster.rehearsal.mask import KNOWN, masked
 from switchover.cluster.rehearsal.replica_job import config_maps
+from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.metadata.cluster import Hidden, Resource
 from switchover.metadata.passwords import is_secret
 from switchover.zookeeper.tree import Tree
@@ -40,7 +41,7 @@ VALUES = (
 
 def text_of(nodes: Mapping[str, bytes | None]) -> str:
     """All that is in the ConfigMaps, unpacked as the pod does it."""
-    maps = config_maps("rehearsal", "uid", handed_in(Tree(nodes)).parts)
+    maps = config_maps(JobRun("rehearsal", JobState.RUNNING, uid="uid"), handed_in(Tree(nodes)).parts)
     found = pack.unpacked([each["data"]["part"] for each in maps])
     assert found.nodes.keys() == nodes.keys()
     return "\n".join((data or b"").decode("latin-1") for data in found.nodes.values())

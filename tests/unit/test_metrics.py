@@ -203,7 +203,7 @@ def test_no_word_of_a_tenant_is_ever_a_label():
     picture = moving()
     nodes = {**picture.position.nodes}
     picture = replace(
-        picture, name=canary, namespace=canary,
+        picture, name=canary,
         spec=spec_of(gates={"groups": [{"name": canary}]}, backups={"skipReason": canary},
                      approvals=[{"name": "Finalize", "planHash": "0123456789abcdef", "approver": canary}]),
         position=replace(picture.position, nodes=nodes, batch=Batch(1, ("kafka-0",), NOW)))

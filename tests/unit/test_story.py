@@ -92,7 +92,7 @@ CANARY = "canary-5f2c9e"
 NODE = TopicPartition("orders", 0)
 EVERY_EFFECT: tuple[Effect, ...] = (
     effects.Apply({"kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": CANARY}}),
-    effects.Create({"kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": CANARY}}),
+    effects.Create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": CANARY}}),
     effects.Provide(({"kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": CANARY}},)),
     effects.WriteNodeFiles("s", {"kafka-0": f"sasl.jaas.config={CANARY}"}, {"label": CANARY}),
     effects.Patch("apps/v1", "Deployment", "d", ({"op": "replace", "path": "/env", "value": CANARY},), "changed"),

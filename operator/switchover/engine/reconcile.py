@@ -558,9 +558,10 @@ def _place(at: Position) -> tuple[object, ...]:
 
 
 def _refused(effect: Effect, error: Exception) -> Verdict:
-    reason, unblocks = (NAME_TAKEN, "rename or delete that object") if isinstance(error, NameTaken) else (
-        EFFECT_REFUSED, "the budget, quota or right that forbids it allows it")
-    return wait(reason, f"{effect}: {error}", subject=str(effect), unblocks=unblocks)
+    if isinstance(error, NameTaken):
+        return wait(NAME_TAKEN, f"{effect}: {error}", subject=str(effect), unblocks="rename or delete that object")
+    return wait(EFFECT_REFUSED, f"{effect}: {error}", subject=str(effect),
+                unblocks="the budget, quota or right that forbids it allows it")
 
 
 def _with_refusal(decision: Decision, memory: _Memory[M, P]) -> Decision:
