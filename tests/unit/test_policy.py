@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from switchover.engine.policy import ANYTHING, NOTHING_MORE, Policy, allow, matches, repository
+from switchover.engine.policy import ANYTHING, NOTHING_MORE, Policy, matches, repository
 from switchover.kubernetes.brought_in import PODS
 
 
@@ -59,13 +59,13 @@ def test_the_cure_is_what_is_missing() -> None:
     [finding] = Policy(images=("kafka:1", "other")).find_image("spec.image", "kafka:2", "kafka:1")
     assert finding.message == "spec.image is kafka:2: of kafka the chart allows kafka:1 alone"
     assert "whoever installed the chart allows it: " in finding.unblocks
-    assert "--set 'allow.images={kafka:2}'" in finding.unblocks
+    assert "--set 'allow.images={kafka:1,other,kafka:2}'" in finding.unblocks
 
 
 @pytest.mark.parametrize("name", ["x,*", "*", "payments-*"])
 def test_no_command_allows_a_pattern_that_somebody_else_chose_as_a_name(name: str) -> None:
-    assert "helm" not in allow("secrets", name)
-    assert r"--set 'allow.secrets={a\,b}'" in allow("secrets", "a,b")
+    assert "helm" not in NOTHING_MORE.allow("secrets", name)
+    assert r"--set 'allow.secrets={a\,b}'" in NOTHING_MORE.allow("secrets", "a,b")
 
 
 # --- what is made of pods -------------------------------------------------------------------------------------------------

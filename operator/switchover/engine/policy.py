@@ -53,7 +53,7 @@ class Policy:
             other = f" and is not that of {instead_of}" if instead_of else ""
             what, missing = f"of the repository {wanted}, which the chart does not allow{other}", wanted
         yield fail(IMAGE_NOT_ALLOWED, f"{field} is {what}", subject=field, observed=missing,
-                   threshold=", ".join(self.images) or "none", unblocks=allow("images", missing))
+                   threshold=", ".join(self.images) or "none", unblocks=self.allow("images", missing))
 
     def find_pod_changes(self, field: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Verdict]:
         """A finding for each of the chart's values that would have to allow what the field makes of a pod template."""
@@ -64,22 +64,21 @@ class Policy:
                 yield fail(POD_CHANGE_NOT_ALLOWED, f"{field} changes {OF_PODS[value]} that the chart's allow.{value} does"
                            f" not have: {several(wanted)}", subject=field, observed=several(wanted),
                            threshold=", ".join(allowed) or "none",
-                           unblocks=f"leave them out; or {allow(value, *wanted[:NAMED], had=allowed)}")
+                           unblocks=f"leave them out; or {self.allow(value, *wanted[:NAMED])}")
+
+    def allow(self, value: str, *names: str) -> str:
+        """How they come to be allowed beside what is; a name that is a pattern to the chart would allow more. To `--set` a
+        backslash, comma or brace of a name would be its own."""
+        if any("*" in name for name in names):
+            return "name what Kubernetes can have"
+        as_is = [re.sub(r"([\\,{}])", r"\\\1", name) for name in names]
+        setting = f"allow.{value}={{{','.join((*getattr(self, value), *as_is))}}}"
+        return f"whoever installed the chart allows it: {command('helm upgrade … --set {}', setting)}"
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:
     """Whether one of the patterns has the name."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def allow(value: str, *names: str, had: tuple[str, ...] = ()) -> str:
-    """How they come to be allowed as well as what was; a name that is a pattern to the chart would allow more. To `--set` a
-    backslash, comma or brace of a name would be its own."""
-    if any("*" in name for name in names):
-        return "name what Kubernetes can have"
-    as_is = [re.sub(r"([\\,{}])", r"\\\1", name) for name in names]
-    setting = f"allow.{value}={{{','.join((*had, *as_is))}}}"
-    return f"whoever installed the chart allows it: {command('helm upgrade … --set {}', setting)}"
 
 
 NOTHING_MORE = Policy()

@@ -7,7 +7,7 @@ from typing import Any
 from switchover.api.consumer_group_migration import ContainerChange, Workload, WorkloadKind
 from switchover.command import command
 from switchover.engine.gate import Verdict, check, fail, several, unknown, wait, warn
-from switchover.engine.policy import Policy, allow, matches
+from switchover.engine.policy import Policy, matches
 from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.reading import workloads
@@ -186,14 +186,14 @@ def _brought_in(policy: Policy, workload: Workload, name: str, change: Container
         if not matches(secret, policy.secrets):
             yield fail(SECRET_NOT_ALLOWED, f"{field} brings in Secret {secret}, which the chart does not allow",
                        subject=field, observed=secret, threshold=", ".join(policy.secrets) or "none",
-                       unblocks=allow("secrets", secret))
+                       unblocks=policy.allow("secrets", secret))
     yield from policy.find_pod_changes(field, before, after)
 
 
 def _find_claim(policy: Policy, field: str, claim: str) -> Iterator[Verdict]:
     if not matches(claim, policy.claims):
         yield fail(CLAIM_NOT_ALLOWED, f"{field} names volume claim {claim}, which the chart does not allow", subject=field,
-                   observed=claim, threshold=", ".join(policy.claims) or "none", unblocks=allow("claims", claim))
+                   observed=claim, threshold=", ".join(policy.claims) or "none", unblocks=policy.allow("claims", claim))
 
 
 def find_refused_change(picture: Picture) -> Iterator[Verdict]:
