@@ -178,7 +178,7 @@ def test_parts_of_no_tree_are_refused_in_words(tmp_path: Path) -> None:
     (tmp_path / "tree" / "0000").write_text("3 digest abc")
     (tmp_path / "replica").mkdir()
     with running(tmp_path / "replica") as place:
-        assert not conduct(tmp_path / "tree", place, "3.9", tmp_path / "message", print)
+        assert not conduct(tmp_path / "tree", place, "3.9", tmp_path / "message", {}, print)
     assert (tmp_path / "message").read_text() == "these are not the parts of one packed tree"
 
 

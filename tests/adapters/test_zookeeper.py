@@ -578,9 +578,10 @@ async def test_a_name_of_another_namespace_is_sought_as_there(tmp_path: Path, mo
         for server in (meant, other):
             server.start(server.properties())
             with writer(str(server.address)) as client:
-                client.create("/cluster/id", b'{"id":"%s"}' % (b"meant" if server is meant else b"other"), makepath=True)
+                client.create("/cluster/id", b'{"id":"%s-meant-or-others"}' % (b"meant1" if server is meant else b"other1"),
+                              makepath=True)
         async with opened("zookeeper.zookeeper:2181", search=there) as zookeeper:
-            assert (await zookeeper.state()).cluster_id == "meant"
+            assert (await zookeeper.state()).cluster_id == "meant1-meant-or-others"
             assert await zookeeper.server_mode(Address("zookeeper.zookeeper", 2181)) == "standalone"
             meant.stop()
             with pytest.raises(Unreachable):

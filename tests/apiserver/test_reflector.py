@@ -38,7 +38,7 @@ async def test_a_store_follows_what_is_read_fresh(release: Release, kubectl: Kub
         assert not await seen.holds_lease("cluster", "uid/one", LOOKING_SECONDS)
         await fresh.hold_lease("cluster", "uid/one", LOOKING_SECONDS)
         for manifest in (workload("kafka"), *OTHERS):
-            await fresh.apply(manifest)
+            await fresh.create(manifest)
         found, _ = await eventually(both, lambda answer: answer[0] is not None and len(answer[0].pods) == 2
                                     and answer[0] == answer[1], 60)
         assert found is not None

@@ -61,7 +61,7 @@ async def test_preflight_and_plan_of_a_file_look_at_a_kafka_that_answers(
     assert {each["code"] for each in found["findings"]} == {
         "StatefulSetMissing", "BrokersNotIdentified", "SingleZooKeeper", "LowControllerEpoch", "MetadataSize"}
     assert {each["reason"] for each in found["gates"] if each["verdict"] == "Unknown"} == {
-        "BrokersNotIdentified", "NotObserved"}, "what rests on the StatefulSet"
+        "BrokersNotIdentified", "NotObserved", "SettingsUnknown"}, "what rests on the StatefulSet"
 
     found = json.loads(run("preflight", "ConsumerGroupMigration", "-o", "json"))
     assert {each["code"] for each in found["findings"]} == {"WorkloadMissing", "WrongKafkaVersion", "OldToolsGoBlind"}

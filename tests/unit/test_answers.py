@@ -112,7 +112,7 @@ def test_what_is_observed_is_unknown_after_an_error_and_asked_for_again():
         assert await shared.observed("k", asked, 10) == Unknown("not yours", refused=True)
         asked.error = None
         assert await shared.observed("k", asked, 10) == Known(2, 1.0)
-        assert await shared.observed("slow", partial(asyncio.sleep, 11), 10) == Unknown("no answer within 10 s")
+        assert await shared.observed("slow", partial(asyncio.sleep, 13), 10) == Unknown("no answer within 12 s")
         assert not shared._asking, "a question that nobody answers is asked again"
     in_virtual_time(run())
 

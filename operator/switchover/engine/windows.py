@@ -97,8 +97,9 @@ class Calendar:
 def _openings(window: Window, now: float) -> Iterator[Stretch]:
     """The window's own openings, beginning with the one that is open now."""
     duration = window.duration_seconds
-    back = max(0.0, _offset(window, now - CLOCK_CHANGE) - _offset(window, now))       # clocks were put back a moment ago
-    before = _Openings(window, now + back + 60.0, now - duration, reverse=True)
+    begin = now + 60.0
+    back = max(0.0, _offset(window, begin - CLOCK_CHANGE) - _offset(window, begin))   # clocks were put back a moment ago
+    before = _Openings(window, begin + back, now - duration, reverse=True)
     last = next((opening for each in before if (opening := each.timestamp()) <= now), now - duration)
     if last + duration > now:
         yield Stretch(window, now, last + duration)

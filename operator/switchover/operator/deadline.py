@@ -73,7 +73,7 @@ class _Thread(Generic[T]):
             while not self.ended.done() and (left := seconds - self._spent()) > 0:
                 await asyncio.wait({self.ended}, timeout=left)
         finally:
-            if not self.ended.done():                          # also where nobody waits for it any more
+            if not self.ended.done() and thread.is_alive():     # also where nobody waits for it any more
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Interrupted))
         await asyncio.wait({self.ended}, timeout=LAST_SECONDS)
         if not self.ended.done():

@@ -12,8 +12,8 @@ from switchover.outside.observed import Known, Observed, Unknown
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
-READ_SECONDS = 10.0
-"""How long a reading may take: no shorter than what its client allows for it, which knows whom it asks and says so."""
+READ_SECONDS = 12.0
+"""How long a reading may take: longer than what its client allows for it, which knows whom it asks and says so."""
 LOOKING_SECONDS = 300.0
 """How old may be what takes requests of its own for each migration, where nothing is done upon it: names that are taken,
 storage classes, dry runs of what has not changed."""
