@@ -205,11 +205,16 @@ def test_a_restored_etcd_takes_nothing_back(older: Place, now: Place) -> None:
     is_restored(places.index(older), places.index(now), whole=False)
 
 
+def quarter(share: int) -> list[tuple[int, int]]:
+    """Of all pairs of an earlier and a later moment."""
+    return [(older, now) for now in range(len(snapshots())) for older in range(now)][share::4]
+
+
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("share", range(4))
 def test_etcd_restored_to_each_moment(share: int, counted: Callable[[str], None]) -> None:
-    pairs = [(older, now) for now in range(len(snapshots())) for older in range(now)][share::4]
+    pairs = quarter(share)
     samples.each(len(pairs), pairs, "restored objects", is_restored, counted)
 
 
@@ -217,5 +222,5 @@ def test_etcd_restored_to_each_moment(share: int, counted: Callable[[str], None]
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("share", range(4))
 def test_each_older_status_at_each_moment(share: int, counted: Callable[[str], None]) -> None:
-    pairs = [(older, now) for now in range(len(snapshots())) for older in range(now)][share::4]
+    pairs = quarter(share)
     samples.each(len(pairs), pairs, "older records", is_put_back, counted)

@@ -285,7 +285,7 @@ class Finding(Model):
     """What to do about it."""
 
 
-MOST_REQUESTERS = 64
+MOST_REQUESTERS, MOST_STEPS, MOST_MADE = 64, 32, 64           # steps of other releases may be among them
 NEVER_LOOKED_AT = "no operator has looked at it yet; `switchover doctor` says whether there is one"
 UNSEEN: Mapping[str, str | int] = {
     "observedGeneration": -1, "phase": Phase.PENDING.value, "summary": NEVER_LOOKED_AT, "waitingForSummary": "an operator"}
@@ -328,7 +328,7 @@ class MigrationStatus(Model):
     requesters: Annotated[tuple[Annotated[str, Clipped(253)], ...], Field(max_length=MOST_REQUESTERS)] = ()
     """Who has changed the spec, as the annotation switchover.dev/requested-by named them: with four eyes none of them
     approves."""
-    steps: Annotated[tuple[StepRecord, ...], Field(max_length=32), Unique("name")] = ()
+    steps: Annotated[tuple[StepRecord, ...], Field(max_length=MOST_STEPS), Unique("name")] = ()
     """When each step ran."""
     history: Annotated[tuple[Transition, ...], Field(max_length=50)] = ()
     """The last 50 moves."""
@@ -336,7 +336,7 @@ class MigrationStatus(Model):
     """What the gates said before each step that cannot be taken back."""
     measurements: Measurements = Measurements()
     """Lag and gaps of the first ten groups that are named, dual write and restarts over time: sixteen times of each step."""
-    made: Annotated[tuple[Made, ...], Field(max_length=64), Unique("name")] = ()
+    made: Annotated[tuple[Made, ...], Field(max_length=MOST_MADE), Unique("name")] = ()
     """Objects that this migration made and reads again, the newest last: nothing is read of another one of their names."""
     findings: Annotated[tuple[Finding, ...], Field(max_length=100)] = ()
     """What Preflight and the rehearsal found."""

@@ -7,16 +7,7 @@ from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 
 from switchover.kubernetes.workloads import Pod, Workload
-from switchover.outside.addresses import Address, canonical
-
-
-def is_an_ip(host: str) -> bool:
-    """Whether it is an address and no name."""
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
+from switchover.outside.addresses import Address, canonical, is_an_ip
 
 
 def at_their_pods(told: Mapping[int, Address], brokers: Mapping[str, int], workloads: Iterable[Workload]) -> frozenset[str]:

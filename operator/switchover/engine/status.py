@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from switchover.api.status import (
+    MOST_MADE,
+    MOST_STEPS,
     Answer,
     Direction,
     Evidence,
@@ -34,8 +36,6 @@ from switchover.reasons import runbook_of
 from switchover.reasons.walk import MUST_HOLD
 
 WAITING_SHOWN = 20
-STEPS_KEPT = 32
-"""As many as a status holds: steps of other releases may be among them."""
 HISTORY_KEPT = 50
 ANSWERS_KEPT = 64
 DOCS = "docs"
@@ -43,7 +43,6 @@ MOVED, TURNED, AUTOMATIC_ROLLBACK = "Moved", "Turned", "AutomaticRollback"
 """Reasons of moves: on in the same direction, in the other one because somebody wants it, and back without being asked."""
 TURNS = (TURNED, AUTOMATIC_ROLLBACK)
 FINDINGS_KEPT = 100
-MADE_KEPT = 64
 _WEIGHT = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 2}
 _URGENCY = {Outcome.FAIL: 0, Outcome.UNKNOWN: 1, Outcome.WAIT: 2, Outcome.PASS: 3}
 
@@ -56,7 +55,7 @@ def made_of(status: MigrationStatus) -> Mapping[str, str]:
 def with_made(before: Iterable[Made], more: Mapping[str, str]) -> tuple[Made, ...]:
     """With these as well, the newest last."""
     found = [each for each in before if each.name not in more]
-    return (*found, *(Made(name=name, proof=proof) for name, proof in more.items()))[-MADE_KEPT:]
+    return (*found, *(Made(name=name, proof=proof) for name, proof in more.items()))[-MOST_MADE:]
 
 
 def kept_by(effects: Iterable[Effect]) -> Mapping[str, str]:
@@ -258,7 +257,7 @@ def steps_of(before: Iterable[StepRecord], old: Position, new: Position, now: fl
                                        seconds=max(0, round(now - begun)))
     if new.step != old.step:
         records[new.step] = StepRecord(name=new.step, start_time=_time(now))
-    return tuple(records.values())[-STEPS_KEPT:]
+    return tuple(records.values())[-MOST_STEPS:]
 
 
 def rolls_back_by_itself(old: Position, new: Position) -> bool:

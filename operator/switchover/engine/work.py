@@ -25,7 +25,7 @@ def seconds_until_done(work: Sequence[Work], windows: Sequence[Window], now: flo
     """How long it takes, with the times in which windows are closed; None when something fits into none of them, and when
     they open too often to tell."""
     try:
-        return _seconds_until_done(work, Calendar(windows, now), now) if windows else _seconds_until_done(work, None, now)
+        return _seconds_until_done(work, Calendar(windows, now) if windows else None, now)
     except TooManyOpenings:
         return None
 

@@ -32,13 +32,14 @@ def looked_up(host: str, search: Sequence[str]) -> tuple[str, ...]:
     """The names under which a host is sought, in their order: the first that exists is meant. Without a search list that of
     our own resolver does it.
     """
-    if not search or not host or host.endswith(".") or host == "localhost" or _is_address(host):
+    if not search or not host or host.endswith(".") or host == "localhost" or is_an_ip(host):
         return (host,)
     found = tuple(f"{host}.{domain.rstrip('.')}." for domain in search)
     return (*found, f"{host}.") if host.count(".") < _NDOTS else (f"{host}.", *found)
 
 
-def _is_address(host: str) -> bool:
+def is_an_ip(host: str) -> bool:
+    """Whether it is an address and no name."""
     try:
         ip_address(host)
     except ValueError:

@@ -11,8 +11,7 @@ from posixpath import normpath
 
 from switchover.cluster.door.brokers import PROTOCOL_MAP, between_brokers, protocols
 from switchover.cluster.modes import DEFAULT_PROTOCOL_MAP, MIGRATION_FLAG
-from switchover.cluster.own_addresses import is_an_ip
-from switchover.outside.addresses import canonical
+from switchover.outside.addresses import canonical, is_an_ip
 
 Settings = Mapping[str, str]
 

@@ -6,7 +6,6 @@ claims, the modes that nodes can have, and what the metadata log says.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Direction
@@ -23,6 +22,7 @@ from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.gate import Gate, Verdict, fail, gravest, passed, unknown, wait
 from switchover.engine.position import NodeRecord
 from switchover.engine.record import RECORD
+from switchover.engine.windows import utc
 from switchover.kafka.node import NOT_LISTENING
 from switchover.metadata.image import MigrationState
 from switchover.metadata.names import cluster_id
@@ -240,10 +240,9 @@ def _to_finalize(picture: Picture) -> str:
     """Where controllers have finalized, an older record that has every broker on KRaft goes on in Finalize."""
     if any(picture.position.nodes[name].assigned != NodeMode.KRAFT for name in picture.brokers):
         return PUT_BACK
-    begun = datetime.fromtimestamp(picture.now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return _or_put_on_record(picture, "that Finalize has begun", [
         {"op": "replace", "path": "/status/progress/step", "value": "Finalize"},
-        {"op": "add", "path": "/status/progress/openTime", "value": begun}])
+        {"op": "add", "path": "/status/progress/openTime", "value": utc(picture.now)}])
 
 
 def _find_way_back(picture: Picture) -> Verdict:

@@ -33,7 +33,7 @@ from switchover.kubernetes.workloads import Workload
 from switchover.lag.window import GroupOffsets
 from switchover.metadata.parity import TreeReading
 from switchover.outside.access import Access
-from switchover.outside.addresses import Address
+from switchover.outside.addresses import Address, is_an_ip
 from switchover.outside.ask import LOOKING_SECONDS, READ_SECONDS, Answers, known
 from switchover.outside.clock import Clock
 from switchover.outside.errors import NotListening, Refused, Unreachable
@@ -319,10 +319,10 @@ class Observer:
         """
         own = set(picture.brokers.values())
         complete = bool(picture.position.nodes) and own <= self._addresses.keys()
-        if complete and not any(own_addresses.is_an_ip(self._addresses[broker].host) for broker in own):
+        if complete and not any(is_an_ip(self._addresses[broker].host) for broker in own):
             return
         servers = Access(picture.spec.kafka.bootstrap_servers).addresses
-        by_name = (address for address in tuple(self._addresses.values()) if not own_addresses.is_an_ip(address.host))
+        by_name = (address for address in tuple(self._addresses.values()) if not is_an_ip(address.host))
         for server in (*servers, *by_name):
             view = await self._known(self._brokers_client.metadata(server), READ_SECONDS)
             if isinstance(view, Known):
