@@ -8,10 +8,9 @@ import argparse
 import re
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import yaml
-from pydantic import Field
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
@@ -86,41 +85,6 @@ def without_defaults(schema: Schema) -> Schema:
     return result
 
 
-Told = Annotated[str, Field(max_length=32_768)] | None
-
-
-class HandlerProgress(Model):
-    """How far Kopf is with one handler (kopf's ProgressRecord)."""
-
-    started: Told = None
-    """When it began."""
-    stopped: Told = None
-    """When it ended."""
-    delayed: Told = None
-    """When it is tried again."""
-    purpose: Told = None
-    """What it is called for."""
-    retries: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
-    """How often it was tried."""
-    success: bool | None = None
-    """Whether it succeeded."""
-    failure: bool | None = None
-    """Whether it failed for good."""
-    message: Told = None
-    """Its last error."""
-    subrefs: Annotated[tuple[Annotated[str, Field(max_length=512)], ...], Field(max_length=64)] | None = None
-    """Handlers below it."""
-
-
-class Bookkeeping(Model):
-    """Kopf's own bookkeeping while a deletion takes long."""
-
-    dummy: Told = None
-    """What it changes to be called again."""
-    progress: Annotated[dict[Annotated[str, Field(max_length=512)], HandlerProgress], Field(max_length=64)] | None = None
-    """By handler."""
-
-
 def frozen(spec: type[MigrationSpec], short: str) -> list[Rule]:
     """One rule for each part of a spec that must stay as it is once something was made or changed by it. `short` is what
     commands call the kind."""
@@ -163,7 +127,6 @@ def object_schema(model: type[Model], spec: type[MigrationSpec], status: type[Mi
     """The `openAPIV3Schema` of a resource."""
     status_schema = without_defaults(_json_schema(status))
     status_schema["properties"]["observedGeneration"]["default"] = -1
-    status_schema["properties"]["kopf"] = _json_schema(Bookkeeping)
     schema: Schema = {
         "type": "object",
         "description": model.__doc__,
