@@ -24,3 +24,11 @@ def fail(reason: str, message: str, **words: Any) -> Verdict:
 
 def unknown(reason: str, message: str, **words: Any) -> Verdict:
     return gate.unknown(made(reason), message, **words)
+
+
+def warn(code: str, message: str, **words: Any) -> Verdict:
+    return gate.warn(made(code), message, **words)
+
+
+def info(code: str, message: str, **words: Any) -> Verdict:
+    return gate.info(made(code), message, **words)

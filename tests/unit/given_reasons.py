@@ -5,13 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import switchover
-from switchover.reasons import MODULES
+from switchover.reasons import MODULES, notes
+from switchover.reasons.notes import Note
 from switchover.reasons.reason import Reason
 
 SOURCE = Path(switchover.__file__).parent
 VERDICTS = frozenset({"wait", "fail", "unknown"})
-FINDINGS = VERDICTS - {"unknown"} | {"warn", "info"}
+NOTED = frozenset({"warn", "info"})
+FINDINGS = VERDICTS - {"unknown"} | NOTED
 CONSTANTS = {name: each.name for module in MODULES for name, each in vars(module).items() if isinstance(each, Reason)}
+NOTES = {name: each.name for name, each in vars(notes).items() if isinstance(each, Note)}
 
 
 def reasons(within: Path = SOURCE, calls: frozenset[str] = VERDICTS) -> Iterator[str]:
@@ -24,9 +27,7 @@ def reasons_in(text: str, calls: frozenset[str], where: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in calls and node.args:
             reason = node.args[0]
-            if node.func.id in VERDICTS:
-                assert isinstance(reason, ast.Name), f"{where}:{node.lineno}: a reason must be one of switchover.reasons"
-                yield CONSTANTS[reason.id]
-            else:
-                assert isinstance(reason, ast.Constant), f"{where}:{node.lineno}: a finding must be written out"
-                yield str(reason.value)
+            known = CONSTANTS if node.func.id in VERDICTS else CONSTANTS | NOTES
+            name = reason.id if isinstance(reason, ast.Name) else ""
+            assert name in known, f"{where}:{node.lineno}: gives none of switchover.reasons"
+            yield known[name]

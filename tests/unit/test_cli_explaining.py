@@ -18,6 +18,7 @@ from switchover.cli.watching import End, Goal, duration, end_of
 from switchover.engine.intent import RETRY, retry_of
 from switchover.outside.errors import Refused
 from switchover.reasons import REASONS
+from switchover.reasons.notes import NOTES
 from switchover.reasons.pages import explained
 
 ENGINE = Path(switchover.__file__).parent / "engine"
@@ -25,7 +26,7 @@ RUNBOOKS = Path(__file__).parents[2] / "docs" / "runbooks"
 
 
 def test_every_reason_is_explained_from_the_package() -> None:
-    assert reasons() == sorted(REASONS)
+    assert {*reasons()} == {*REASONS, *NOTES}
     assert explain("AwaitingApproval") == (RUNBOOKS / "AwaitingApproval.md").read_text()
     assert explain("GroupLag") == explained(REASONS["GroupLag"])
 
@@ -65,7 +66,7 @@ def test_a_field_is_explained_in_each_kind_that_has_it(what: str, lines: list[st
 
 @pytest.mark.parametrize(("what", "hint"), [
     ("awaitingApproval", "did you mean AwaitingApproval"), ("spec.nothing", "reasons stand in"), ("", "is neither"),
-    ("../user-guide", "is neither a reason nor a gate nor a field")])
+    ("../user-guide", "is neither a reason nor a finding nor a gate nor a field")])
 def test_what_is_neither_is_refused_with_what_comes_near(what: str, hint: str) -> None:
     with pytest.raises(Refused, match=hint):
         explain(what)

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from made_reasons import fail, unknown, wait
+from made_reasons import fail, info, unknown, wait, warn
 from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Direction, GateStreak, Progress, Severity, StepRecord, Transition
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.on_record import nodes_of, records_of
-from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, gravest, info, passed, warn
+from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, gravest, passed
 from switchover.engine.pace import Spent
 from switchover.engine.position import Batch, NodeRecord, Position
 from switchover.engine.status import (

@@ -8,17 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from switchover.cli.explaining import explain
 from switchover.cluster.rehearsal import judge
 from switchover.engine import reconcile
 from switchover.groups import preflight as groups
 from switchover.groups.gates import membership
 from switchover.groups.gates.protocol import check_plain_assignments
-from switchover.reasons import REASONS, SUBJECTS
+from switchover.reasons import REASONS, SUBJECTS, notes
 from switchover.reasons.pages import explained
 from switchover.reasons.reason import Reason, Urgency, has_command
 from switchover.reasons.walk import MUST_HOLD
 from switchover.reasons.walk import SUBJECT as WALK
-from unit.given_reasons import CONSTANTS, FINDINGS, SOURCE, VERDICTS, reasons, reasons_in
+from unit.given_reasons import CONSTANTS, FINDINGS, NOTED, NOTES, SOURCE, VERDICTS, reasons, reasons_in
 
 ROOT = Path(__file__).parents[2]
 RUNBOOKS = ROOT / "docs" / "runbooks"
@@ -32,9 +33,8 @@ def rehearsed() -> Iterator[tuple[str, str]]:
             continue
         if node.func.id == "blocker" and isinstance(reason := node.args[1], ast.Name) and reason.id in CONSTANTS:
             yield CONSTANTS[reason.id], "BLOCKER"
-        elif node.func.id == "Finding" and isinstance(reason := node.args[1], ast.Constant):
-            assert reason.value not in REASONS, f"{reason.value} stands in switchover.reasons"
-            yield str(reason.value), ast.unparse(node.args[2])
+        elif node.func.id == "note" and isinstance(reason := node.args[1], ast.Name):
+            yield NOTES[reason.id], ast.unparse(node.args[2])
 
 
 POLICY = frozenset(reason for reason in reasons_in((SOURCE / "engine/policy.py").read_text(), FINDINGS, "policy.py"))
@@ -48,6 +48,22 @@ def test_every_reason_is_given_and_no_other() -> None:
     assert given == set(REASONS)
     assert set(CONSTANTS.values()) == set(REASONS)
     assert len(CONSTANTS) == len(REASONS)
+
+
+def test_every_note_is_given() -> None:
+    found = {code for code, severity in rehearsed() if severity in ("WARNING", "INFO")}
+    given = {*reasons(calls=NOTED), *found}
+    assert given - {*REASONS} <= {*notes.NOTES} <= given
+    assert {*notes.NOTES} == {*NOTES.values()}
+
+
+def test_the_tables_of_findings_say_of_a_note_what_explain_says() -> None:
+    pages = [(ROOT / "docs" / f"{page}.md").read_text() for page in ("preflight", "preflight-groups", "rehearsal")]
+    lines = [line for page in pages for line in page.splitlines() if line.count("|") == 4]
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines]
+    told = {(name, re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", when)) for _, name, _, when, _ in rows if name in notes.NOTES}
+    assert told == {(each.name, each.when) for each in notes.NOTES.values()}
+    assert all(each.when in explain(each.name) for each in notes.NOTES.values() if each.name not in REASONS)
 
 
 def test_what_is_prose_has_its_page_and_nothing_else_has_one() -> None:

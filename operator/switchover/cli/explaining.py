@@ -1,4 +1,4 @@
-"""`switchover explain`: the runbook of a reason or gate, or what a field means, as the package has it; nobody is asked."""
+"""`switchover explain`: of a reason, finding, gate or field what the package says of it; nobody is asked."""
 
 import json
 from collections.abc import Iterator
@@ -9,29 +9,32 @@ from switchover.cli.objects import KINDS
 from switchover.cli.schemas import Schema, properties, schemas
 from switchover.outside.errors import Refused
 from switchover.reasons import REASONS
+from switchover.reasons.notes import NOTES
 from switchover.reasons.pages import explained
 
 RUNBOOKS = files("switchover") / "runbooks"
 
 
 def explain(what: str) -> str:
-    """The text for a reason such as AwaitingApproval, for a gate such as AllInSync, or for a field such as
-    kmig.spec.soakSeconds. Refused for none of them."""
+    """The text for a reason such as AwaitingApproval, a finding such as NoBudget, a gate such as AllInSync, or a field such
+    as kmig.spec.soakSeconds. Refused for none of them."""
     if what in REASONS:
         reason = REASONS[what]
         return (RUNBOOKS / f"{what}.md").read_text(encoding="utf-8") if reason.prose else explained(reason)
+    if what in NOTES:
+        return NOTES[what].text
     if what and (found := "\n".join(field(what))):
         return found
     if (gate := gates().get(what.partition("/")[0])) is not None:         # Replace/kafka-1
         return gate
-    near = [] if "." in what else get_close_matches(what, [*REASONS, *gates()], n=3)
+    near = [] if "." in what else get_close_matches(what, [*REASONS, *NOTES, *gates()], n=3)
     hint = f"did you mean {', '.join(near)}?" if near else "reasons stand in status.waitingFor, fields begin with spec."
-    raise Refused(f"{what} is neither a reason nor a gate nor a field; {hint}")
+    raise Refused(f"{what} is neither a reason nor a finding nor a gate nor a field; {hint}")
 
 
 def reasons() -> list[str]:
-    """Every reason."""
-    return sorted(REASONS)
+    """Every reason and every finding."""
+    return sorted({*REASONS, *NOTES})
 
 
 def gates() -> dict[str, str]:

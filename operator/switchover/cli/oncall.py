@@ -207,12 +207,12 @@ def story(
 
 @app.command()
 def explain(
-    what: Annotated[str, typer.Argument(metavar="REASON|GATE|FIELD", autocompletion=lambda incomplete: _reasons(incomplete),
+    what: Annotated[str, typer.Argument(metavar="REASON|FINDING|GATE|FIELD", autocompletion=lambda incomplete: _reasons(incomplete),
                                         help="Such as AwaitingApproval, AllInSync or kmig.spec.soakSeconds.")],
 ) -> None:
-    """Explain a reason, a gate, or a field of the resources.
+    """Explain a reason, a finding, a gate, or a field of the resources.
 
-    Prints the runbook of a reason or gate, or what the field means. Works offline.
+    Prints the runbook of a reason or gate, when a finding is found, or what the field means. Works offline.
     """
     from switchover.cli.explaining import explain as explained
 

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
+from switchover.reasons.notes import Note
 from switchover.reasons.reason import Reason
 
 NAMED = 5
@@ -30,7 +31,8 @@ P = TypeVar("P")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A gate's answer in words for the person on call. `reason` is the name of a Reason, which has a runbook.
+    """A gate's answer in words for the person on call. `reason` is the name of a Reason, which has a runbook, or of a
+    Note where it shuts nothing.
 
     `severity` is what a finding weighs that is told in the status, None for what is none. `findings` are all that a check
     found which may find several things; the verdict itself is the gravest of them.
@@ -69,15 +71,15 @@ def unknown(reason: Reason, message: str, *, subject: str = "", unblocks: str = 
     return Verdict(Outcome.UNKNOWN, reason.name, message, subject, unblocks=unblocks)
 
 
-def warn(code: str, message: str, *, subject: str = "", observed: object = "", threshold: object = "",
+def warn(code: Reason | Note, message: str, *, subject: str = "", observed: object = "", threshold: object = "",
          cure: str = "") -> Verdict:
     """Shuts nothing, and somebody should know it before it is begun."""
-    return Verdict(Outcome.PASS, code, message, subject, str(observed), str(threshold), cure, Severity.WARNING)
+    return Verdict(Outcome.PASS, code.name, message, subject, str(observed), str(threshold), cure, Severity.WARNING)
 
 
-def info(code: str, message: str, *, subject: str = "", observed: object = "", cure: str = "") -> Verdict:
+def info(code: Reason | Note, message: str, *, subject: str = "", observed: object = "", cure: str = "") -> Verdict:
     """Shuts nothing and harms nothing: good to know."""
-    return Verdict(Outcome.PASS, code, message, subject, str(observed), "", cure, Severity.INFO)
+    return Verdict(Outcome.PASS, code.name, message, subject, str(observed), "", cure, Severity.INFO)
 
 
 _GRAVITY = (Outcome.FAIL, Outcome.UNKNOWN, Outcome.WAIT)

@@ -14,6 +14,7 @@ from switchover.command import command
 from switchover.engine.gate import NAMED, Unseen, Verdict, fail, several, unknown, warn
 from switchover.kubernetes.brought_in import brought_in
 from switchover.outside.observed import Known, Observed
+from switchover.reasons.notes import HOSTS_UNCHECKED
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.reasons.workloads import IMAGE_NOT_ALLOWED, POD_CHANGE_NOT_ALLOWED
 
@@ -112,6 +113,6 @@ def find_unchecked(secrets: Observed[tuple[str, ...]]) -> Iterator[Verdict]:
     if not isinstance(secrets, Known):
         raise Unseen(unknown(NOT_OBSERVED, secrets.why, subject="the credentials"))
     for secret in secrets.value:
-        yield warn("HostsUnchecked", f"Secret {secret} has an empty ssl.endpoint.identification.algorithm: a server that"
+        yield warn(HOSTS_UNCHECKED, f"Secret {secret} has an empty ssl.endpoint.identification.algorithm: a server that"
                    " shows any certificate of the same authority is believed to be the one that was meant",
                    subject=f"Secret {secret}", cure="issue certificates for the servers' names, and take that key out")

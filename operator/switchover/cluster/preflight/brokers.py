@@ -12,6 +12,7 @@ from switchover.engine.gate import Verdict, check, fail, info, several, unknown,
 from switchover.kafka.releases import NEWEST_FETCH, final_protocol
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.controllers import EDITS_CANNOT_BE_WRITTEN, SETTINGS_UNKNOWN
+from switchover.reasons.notes import BROKER_IS_UPGRADED, IDS_WERE_GENERATED, PROTOCOL_VERSION_IS_RAISED
 from switchover.reasons.preflight_cluster import (
     GENERATED_BROKER_ID,
     NOT_IN_ZOOKEEPER_MODE,
@@ -68,7 +69,7 @@ def _upgraded(picture: Picture, name: str, release: str) -> Iterator[Verdict]:
                    " 3.9", subject="spec.upgrade.image", observed=release, threshold="Kafka 3.9",
                    unblocks="name an image of Kafka 3.9")
         return
-    yield warn("BrokerIsUpgraded", f"{name} restarts once more, to run {picture.new_image}; its protocol version stays, and"
+    yield warn(BROKER_IS_UPGRADED, f"{name} restarts once more, to run {picture.new_image}; its protocol version stays, and"
                " a rollback takes it back to its own image", subject=name, observed=release, threshold="Kafka 3.9",
                cure="see that the image has the brokers' layout; nothing else to do")
 
@@ -108,7 +109,7 @@ def _protocol_trouble(picture: Picture, protocols: Mapping[int, str]) -> Iterato
 def _too_old(picture: Picture, version: str) -> Verdict:
     """A version that RaiseProtocolVersion raises, or one that it cannot."""
     if version in modes.RAISABLE:
-        return warn("ProtocolVersionIsRaised", f"every broker restarts once more, to raise {modes.PROTOCOL_VERSION} to"
+        return warn(PROTOCOL_VERSION_IS_RAISED, f"every broker restarts once more, to raise {modes.PROTOCOL_VERSION} to"
                     f" {modes.RAISED}; a rollback takes it back", subject=modes.PROTOCOL_VERSION, observed=version,
                     threshold=", ".join(sorted(modes.METADATA_LEVELS)),
                     cure="nothing to do, or raise it yourself before the migration begins")
@@ -130,7 +131,7 @@ def find_generated_ids(picture: Picture) -> Iterator[Verdict]:
                    unblocks="give each broker the id that it has, and restart one after the other with"
                    f" broker.id.generation.enable=false and {each}")
     elif zookeeper(picture).generated_ids:
-        yield info("IdsWereGenerated", "Kafka generated broker ids once; every broker has an explicit one now",
+        yield info(IDS_WERE_GENERATED, "Kafka generated broker ids once; every broker has an explicit one now",
                    subject="/brokers/seqid")
 
 

@@ -9,6 +9,7 @@ from switchover.cluster.preflight.reading import examined
 from switchover.engine.gate import Verdict, check, fail, several, warn
 from switchover.grouped import grouped
 from switchover.metadata.kafka_config import foreign, names_classes
+from switchover.reasons.notes import FOREIGN_CLASS
 from switchover.reasons.preflight_cluster import FOREIGN_AUTHORIZER
 
 AUTHORIZER = "authorizer.class.name"
@@ -31,7 +32,7 @@ def find_foreign_classes(picture: Picture) -> Iterator[Verdict]:
                    " and without ZooKeeper's settings")
         cure = "see that it supports KRaft, and try it on a KRaft cluster of Kafka 3.9"
         if key != AUTHORIZER or AcceptedRisk.FOREIGN_AUTHORIZER in picture.spec.accepted_risks:
-            yield warn("ForeignClass", message, subject=key, observed=classes, threshold="Kafka's own", cure=cure)
+            yield warn(FOREIGN_CLASS, message, subject=key, observed=classes, threshold="Kafka's own", cure=cure)
         else:
             yield fail(FOREIGN_AUTHORIZER, message, subject=key, observed=classes, threshold="Kafka's own",
                        unblocks=f"{cure}; then accept it by name: spec.acceptedRisks: [{AcceptedRisk.FOREIGN_AUTHORIZER}]")

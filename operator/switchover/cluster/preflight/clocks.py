@@ -7,6 +7,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import zookeeper
 from switchover.engine.gate import Unseen, Verdict, check, unknown, warn
 from switchover.outside.observed import Known
+from switchover.reasons.notes import CLOCKS_APART
 from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
 
 APART_SECONDS = 5.0
@@ -27,7 +28,7 @@ def find_clocks_apart(picture: Picture) -> Iterator[Verdict]:
 
 
 def _apart(subject: str, seconds: float, message: str) -> Verdict:
-    return warn("ClocksApart", message, subject=subject, observed=f"{seconds:.0f} s", threshold=f"{APART_SECONDS:.0f} s",
+    return warn(CLOCKS_APART, message, subject=subject, observed=f"{seconds:.0f} s", threshold=f"{APART_SECONDS:.0f} s",
                 cure="let every node take the time from the same source (NTP)")
 
 

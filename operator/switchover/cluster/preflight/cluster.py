@@ -12,6 +12,7 @@ from switchover.grouped import grouped
 from switchover.kafka.node import BrokerView
 from switchover.outside.observed import Known
 from switchover.reasons.brokers import OUT_OF_SYNC, UNKNOWN_BROKER
+from switchover.reasons.notes import METADATA_SIZE, TOPIC_STANDS_STILL
 from switchover.reasons.preflight_cluster import (
     ADDRESSES_CHANGE,
     BROKERS_NOT_IDENTIFIED,
@@ -110,7 +111,7 @@ def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
         yield wait(REASSIGNING, "a reassignment of partitions is under way", subject="/admin/reassign_partitions",
                    unblocks="it ends")
     partitions = sum(len(topic.assignment) for topic in found.topics.values())
-    yield info("MetadataSize", f"{len(found.topics)} topics with {partitions} partitions are to be copied",
+    yield info(METADATA_SIZE, f"{len(found.topics)} topics with {partitions} partitions are to be copied",
                observed=f"{partitions} partitions")
 
 
@@ -160,7 +161,7 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
     for (replicas, needed), alike in sorted(by_value.items()):
         told = f"{replicas} replicas and {needed} needed in sync: it stands still whenever one of its brokers restarts"
         if known := [topic for topic in alike if topic in accepted]:
-            yield warn("TopicStandsStill", f"topic {several(known, 20)} has {told}; spec.gates.acceptedTopics accepts that",
+            yield warn(TOPIC_STANDS_STILL, f"topic {several(known, 20)} has {told}; spec.gates.acceptedTopics accepts that",
                        subject=several(known))
         if refused := [topic for topic in alike if topic not in accepted]:
             yield fail(TOPIC_CANNOT_SPARE_A_BROKER, f"topic {several(refused, 20)} has {told}", subject=several(refused),

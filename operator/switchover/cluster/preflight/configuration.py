@@ -11,6 +11,7 @@ from switchover.command import command
 from switchover.engine.gate import Verdict, check, fail, info, several, warn
 from switchover.kafka.node import MARKER, BrokerExamination
 from switchover.reasons.brokers import DOOR_STILL_THERE
+from switchover.reasons.notes import ALTER_CONFIG_POLICY, BROKERS_DIFFER, DELEGATION_TOKENS
 from switchover.reasons.preflight_cluster import ALREADY_KRAFT, LISTENERS_SET_AT_RUN_TIME, MIGRATION_ALREADY_CONFIGURED
 
 TOKEN_KEYS = ("delegation.token.secret.key", "delegation.token.master.key")
@@ -82,7 +83,7 @@ def find_differences(picture: Picture) -> Iterator[Verdict]:
         if len(set(values.values())) > 1:
             first = next(iter(values.values()))
             odd = next(name for name, value in values.items() if value != first)
-            yield warn("BrokersDiffer", f"{key} is not the same on all brokers: the controllers will have that of broker"
+            yield warn(BROKERS_DIFFER, f"{key} is not the same on all brokers: the controllers will have that of broker"
                        f" {brokers[0].broker_id}", subject=key, observed=f"{odd}: {values[odd]}", threshold=first,
                        cure="give all brokers the same, and restart those that have another")
 
@@ -102,11 +103,11 @@ def find_features_that_change(picture: Picture) -> Iterator[Verdict]:
     if policies := {each.broker_id: each.keys["alter.config.policy.class.name"] for each in brokers
                     if "alter.config.policy.class.name" in each.keys}:
         broker_id, policy = next(iter(policies.items()))
-        yield warn("AlterConfigPolicy", f"broker {broker_id} has an AlterConfigPolicy, which KRaft gives other values than"
+        yield warn(ALTER_CONFIG_POLICY, f"broker {broker_id} has an AlterConfigPolicy, which KRaft gives other values than"
                    " ZooKeeper did (KAFKA-19026)", subject="alter.config.policy.class.name", observed=policy,
                    cure="read KIP-1252, and try the policy on a KRaft cluster first")
     if using := [f"broker {each.broker_id}" for each in brokers if any(each.has(key) for key in TOKEN_KEYS)]:
-        yield info("DelegationTokens", "delegation tokens are in use: during the migration only the controller's broker"
+        yield info(DELEGATION_TOKENS, "delegation tokens are in use: during the migration only the controller's broker"
                    " creates, renews and expires them, others answer NOT_CONTROLLER", subject=several(using),
                    cure="renew tokens before it begins, or let clients repeat the request")
 

@@ -10,6 +10,7 @@ from switchover.kafka.node import BrokerView
 from switchover.metadata.passwords import ENCODER_SECRET, SECRET_NOT_KNOWN
 from switchover.outside.observed import Known
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
+from switchover.reasons.notes import LOW_CONTROLLER_EPOCH, SINGLE_ZOOKEEPER, ZOOKEEPER_TELLS_NOTHING
 from switchover.reasons.preflight_cluster import CLUSTER_IDS_DIFFER, ENCODER_SECRET_MISSING, MALFORMED_NODE
 from switchover.reasons.rollback import BROKER_SILENT
 
@@ -30,18 +31,18 @@ def find_weak_ensembles(picture: Picture) -> Iterator[Verdict]:
         if not mode.refused:
             yield unknown(ZOOKEEPER_UNKNOWN, mode.why, subject=f"ZooKeeper server {server}")
         else:
-            yield warn("ZooKeeperTellsNothing", f"{mode.why}: whether it has clients still cannot be seen when ZooKeeper is"
+            yield warn(ZOOKEEPER_TELLS_NOTHING, f"{mode.why}: whether it has clients still cannot be seen when ZooKeeper is"
                        " to be released", subject=f"ZooKeeper server {server}", observed="no answer to srvr",
                        cure="let the operator's pod ask it for srvr; or see to its clients yourself, and stop it in"
                        " ReleaseZooKeeper: a server that refuses connections has none")
     alone = [server for server, mode in modes.items() if isinstance(mode, Known) and mode.value == "standalone"]
     if alone:
-        yield warn("SingleZooKeeper", f"ZooKeeper server {several(alone)} stands alone: while it is away, neither dual write"
+        yield warn(SINGLE_ZOOKEEPER, f"ZooKeeper server {several(alone)} stands alone: while it is away, neither dual write"
                    " nor rollback works", subject=several(alone), observed="standalone",
                    cure="keep it running and backed up until the migration is finalized")
     epoch = zookeeper(picture).controller_epoch
     if epoch < LOW_EPOCH:
-        yield info("LowControllerEpoch", f"/controller_epoch is {epoch}; raft epochs may pass it, and a rollback then raises"
+        yield info(LOW_CONTROLLER_EPOCH, f"/controller_epoch is {epoch}; raft epochs may pass it, and a rollback then raises"
                    " it (KAFKA-20488)", subject="/controller_epoch", observed=epoch)
 
 

@@ -18,6 +18,16 @@ from switchover.engine.gate import Unseen, Verdict, check, fail, info, several, 
 from switchover.grouped import grouped
 from switchover.kubernetes.workloads import MOST_PODS, Workload
 from switchover.outside.observed import Known, Unknown
+from switchover.reasons.notes import (
+    BROKER_DATA_IS_ON_A_NODE,
+    NO_BUDGET,
+    NO_READINESS_PROBE,
+    NODES_UNSEEN,
+    PODS_MAY_NEED_ZOOKEEPER,
+    PODS_NEED_ZOOKEEPER,
+    START_SCRIPT,
+    STORAGE_CLASS_UNSEEN,
+)
 from switchover.reasons.preflight_cluster import (
     BROKER_DATA_IS_VOLATILE,
     BUDGET_ALLOWS_NOTHING,
@@ -81,7 +91,7 @@ def find_start_scripts(picture: Picture) -> Iterator[Verdict]:
                        " by Kafka's start script", subject=subject, observed="kafka.Kafka", threshold=script,
                        unblocks=f"start Kafka by {script} in the container's command")
         else:
-            yield info("StartScript", f"container {container['name']} of {subject} starts Kafka by {script}, as its template"
+            yield info(START_SCRIPT, f"container {container['name']} of {subject} starts Kafka by {script}, as its template"
                        " tells: the edits of a mode are made there", subject=subject, observed=script,
                        cure="if that is not so, set spec.brokers[].start; the controllers' pods start first, and prove it")
 
@@ -119,7 +129,7 @@ def find_missing_probes(picture: Picture) -> Iterator[Verdict]:
         except ContainerMissing:
             continue                                                 # told above
         if not probed:
-            yield warn("NoReadinessProbe", f"the brokers of StatefulSet {name} have no readinessProbe: a pod counts as ready"
+            yield warn(NO_READINESS_PROBE, f"the brokers of StatefulSet {name} have no readinessProbe: a pod counts as ready"
                        " before Kafka listens, for drains by others as well", subject=f"StatefulSet {name}",
                        cure="give them one, such as a tcpSocket on the port of a listener")
 
@@ -128,14 +138,14 @@ def find_pods_that_need_zookeeper(picture: Picture) -> Iterator[Verdict]:
     """Nothing of a broker's pod but Kafka asks for ZooKeeper: such a pod would not start once that is gone."""
     for name, brokers, workload in workloads(picture):
         if asking := needs_zookeeper.users(workload.template, picture.spec.zookeeper.connect):
-            yield warn("PodsNeedZooKeeper", f"{several(asking)} of StatefulSet {name} asks for ZooKeeper: without it no pod"
+            yield warn(PODS_NEED_ZOOKEEPER, f"{several(asking)} of StatefulSet {name} asks for ZooKeeper: without it no pod"
                        " would start, and it is not told to be removable while that is so", subject=f"StatefulSet {name}",
                        observed=several(asking), cure="take it out of the template before ZooKeeper is removed; HandOver is"
                        " the time to apply one without it")
         with suppress(ContainerMissing):
             kafka = container_of(workload.template, brokers)["name"]
             if seems := needs_zookeeper.suspects(workload.template, picture.spec.zookeeper.connect, kafka):
-                yield warn("PodsMayNeedZooKeeper", f"{several(seems)} of StatefulSet {name} seems to ask for ZooKeeper: if"
+                yield warn(PODS_MAY_NEED_ZOOKEEPER, f"{several(seems)} of StatefulSet {name} seems to ask for ZooKeeper: if"
                            " it does, no pod would start without it, which is found out when one is restarted while"
                            " ZooKeeper is stopped", subject=f"StatefulSet {name}", observed=several(seems),
                            cure="look what it does; if it asks for ZooKeeper, take it out of the template with HandOver")
@@ -152,7 +162,7 @@ def find_another_migration(picture: Picture) -> Iterator[Verdict]:
 def find_nodes_unseen(picture: Picture) -> Iterator[Verdict]:
     """Without the right to read nodes, the gate NodesSchedulable has nothing to look at."""
     if any(pod.cordoned is None for _, _, workload in workloads(picture) for pod in workload.pods.values()):
-        yield warn("NodesUnseen", "the operator may not read nodes: it cannot tell that one is cordoned, and may begin a"
+        yield warn(NODES_UNSEEN, "the operator may not read nodes: it cannot tell that one is cordoned, and may begin a"
                    " batch while somebody drains", subject="nodes",
                    cure="install the chart with rbac.readNodes=true, or drain no node while a migration runs")
 
@@ -167,7 +177,7 @@ def find_budgets_in_the_way(picture: Picture) -> Iterator[Verdict]:
                        f" {subject} is healthy: no broker could be evicted", subject=f"PodDisruptionBudget {budget}",
                        unblocks="set its maxUnavailable to 1, without minAvailable")
         if unguarded := sorted(pod.name for pod in workload.pods.values() if not pod.budgets):
-            yield warn("NoBudget", f"no PodDisruptionBudget selects {several(unguarded)} of StatefulSet {name}: a drain may"
+            yield warn(NO_BUDGET, f"no PodDisruptionBudget selects {several(unguarded)} of StatefulSet {name}: a drain may"
                        " take brokers away while others are being moved", subject=subject,
                        cure="create one with maxUnavailable 1")
 
@@ -202,7 +212,7 @@ def find_volatile_data(picture: Picture) -> Iterator[Verdict]:
     for (workload, directory), kind in sorted(places.items()):
         name = f"StatefulSet {workload}"
         if kind == "hostPath":
-            yield warn("BrokerDataIsOnANode", f"{directory} of {name} lies on a hostPath: a broker that comes back on"
+            yield warn(BROKER_DATA_IS_ON_A_NODE, f"{directory} of {name} lies on a hostPath: a broker that comes back on"
                        " another node has lost its replicas", subject=name, observed=kind,
                        cure="see that each broker's pod can be scheduled to its own node alone")
         elif kind not in template.OUTLIVES_THE_POD:
@@ -231,7 +241,7 @@ def find_storage_trouble(picture: Picture) -> Iterator[Verdict]:
     used = examined.classes_in_use
     if not (isinstance(used, Known) and wanted in used.value):
         there = several(sorted(used.value)) if isinstance(used, Known) and used.value else "none"
-        yield info("StorageClassUnseen", "whether the controllers' storage class exists cannot be seen from this namespace;"
+        yield info(STORAGE_CLASS_UNSEEN, "whether the controllers' storage class exists cannot be seen from this namespace;"
                    f" bound claims here use: {there}", subject=wanted or "the default storage class",
                    cure="see `kubectl get storageclasses`")
 

@@ -11,6 +11,7 @@ from switchover.cluster.preflight.reading import kubernetes, workloads, zookeepe
 from switchover.engine.gate import Unseen, Verdict, check, fail, unknown, wait, warn
 from switchover.kubernetes.gitops import HELM
 from switchover.outside.observed import Known
+from switchover.reasons.notes import NAME_OF_THE_CHART
 from switchover.reasons.preflight_cluster import NAME_TAKEN, RESIDUE
 from switchover.reasons.rollback import NO_CONTROLLER
 from switchover.reasons.walk import NOT_OBSERVED
@@ -64,7 +65,7 @@ def find_names_of_charts(picture: Picture) -> Iterator[Verdict]:
         except ContainerMissing:
             continue                                   # told by its own reason
         if preset is StartPreset.BITNAMI:
-            yield warn("NameOfTheChart", f"the chart of StatefulSet {name} has objects called {controllers} once its values"
+            yield warn(NAME_OF_THE_CHART, f"the chart of StatefulSet {name} has objects called {controllers} once its values"
                        " say KRaft: Helm would refuse that upgrade, since Switchover's have the name",
                        subject=f"StatefulSet {controllers}", observed=controllers,
                        cure=f"set spec.controllers.name to {release}-kraft")

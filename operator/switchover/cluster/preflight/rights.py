@@ -9,6 +9,7 @@ from switchover.grouped import grouped
 from switchover.outside.observed import Known, Observed
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.coordination import ZOOKEEPER_RIGHT_MISSING
+from switchover.reasons.notes import ZOOKEEPER_RIGHT_UNSURE
 from switchover.reasons.preflight_cluster import KAFKA_RIGHT_MISSING
 from switchover.reasons.preflight_group import KUBERNETES_RIGHT_MISSING, READING_REFUSED
 from switchover.reasons.rollback import BROKER_SILENT
@@ -79,7 +80,7 @@ def find_missing_zookeeper_rights(picture: Picture) -> Iterator[Verdict]:
         cure = "give spec.zookeeper.credentialsRef the brokers' own credentials, or correct the ACL"
         observed = ", ".join(sorted(rights.value.granted.get(path, ()))) or "nothing"
         if schemes := rights.value.unjudged.get(path):
-            yield warn("ZooKeeperRightUnsure", f"{told}, unless an entry of scheme {several(schemes)} means us",
+            yield warn(ZOOKEEPER_RIGHT_UNSURE, f"{told}, unless an entry of scheme {several(schemes)} means us",
                        subject=path, observed=observed, threshold=needed, cure=cure)
         else:
             yield fail(ZOOKEEPER_RIGHT_MISSING, told, subject=path, observed=observed, threshold=needed, unblocks=cure)

@@ -17,6 +17,7 @@ from switchover.metadata.names import STANDARD_AUTHORIZER
 from switchover.outside.credentials import KAFKA, Unusable, allowed_servers, check_encrypted, checks_hosts
 from switchover.outside.observed import Known
 from switchover.reasons.controllers import LISTENER_CREDENTIALS_UNUSABLE, SETTINGS_UNKNOWN
+from switchover.reasons.notes import SUPER_USERS_HIDDEN
 from switchover.reasons.preflight_cluster import (
     CERTIFICATE_LACKS_NAMES,
     CONTROLLERS_NOT_AUTHORIZED,
@@ -92,7 +93,7 @@ def find_unauthorized_nodes(picture: Picture) -> Iterator[Verdict]:
     wanted = "a super user" if anonymous else who
     if found.has("super.users") or found.has("allow.everyone.if.no.acl.found"):
         everybody = ", and where it is, so is whoever reaches a listener without authentication" if anonymous else ""
-        yield warn("SuperUsersHidden", f"{subject} has an authorizer, and Kafka hides who its super users are: the"
+        yield warn(SUPER_USERS_HIDDEN, f"{subject} has an authorizer, and Kafka hides who its super users are: the"
                    f" controllers do not come up unless {who}, as whom the nodes meet on the controllers' listener, is"
                    f" one{everybody}", subject="super.users", observed="hidden", threshold=wanted,
                    cure=cure if anonymous else f"see that it is in super.users on every broker, or {cure}")
@@ -122,7 +123,7 @@ def find_weaker_listener(picture: Picture) -> Iterator[Verdict]:
                    f" brokers use among themselves has ({protocol}): whoever reaches it can read all metadata")
         subject, cure = "spec.controllers.listener", "give it securityProtocol SSL or SASL_SSL and a credentialsRef"
         if accepted:
-            yield warn("WeakerControllers", message, subject=subject, observed=own, threshold=protocol, cure=cure)
+            yield warn(WEAKER_CONTROLLERS, message, subject=subject, observed=own, threshold=protocol, cure=cure)
         else:
             yield fail(WEAKER_CONTROLLERS, message, subject=subject, observed=own, threshold=protocol,
                        unblocks=f"{cure}, or accept it by name: spec.acceptedRisks: [{AcceptedRisk.WEAKER_CONTROLLERS}]")

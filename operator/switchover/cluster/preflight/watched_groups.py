@@ -7,6 +7,7 @@ from switchover.cluster.picture import Picture
 from switchover.engine.gate import Verdict, check, unknown, warn
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.lag import GROUP_UNKNOWN
+from switchover.reasons.notes import GROUP_HAS_NO_MEMBERS
 
 
 def find_groups_without_members(picture: Picture) -> Iterator[Verdict]:
@@ -16,7 +17,7 @@ def find_groups_without_members(picture: Picture) -> Iterator[Verdict]:
         if not isinstance(members, Known):
             yield unknown(GROUP_UNKNOWN, members.why, subject=group.name)
         elif not members.value.assigned:
-            yield warn("GroupHasNoMembers", f"group {group.name} of spec.gates.groups has no members (it is"
+            yield warn(GROUP_HAS_NO_MEMBERS, f"group {group.name} of spec.gates.groups has no members (it is"
                        f" {members.value.state}): batches of brokers wait while it has something to consume and nobody"
                        " commits", subject=group.name, observed=members.value.state, threshold="Stable",
                        cure="start its consumers, or take it out of spec.gates.groups; nothing to do where something commits"

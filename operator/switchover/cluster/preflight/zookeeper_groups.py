@@ -7,6 +7,7 @@ from switchover.cluster.picture import Picture
 from switchover.engine.gate import Unseen, Verdict, check, info, unknown, warn
 from switchover.outside.observed import Known
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
+from switchover.reasons.notes import IDLE_GROUPS_UNREAD, IDLE_ZOOKEEPER_GROUP, ZOOKEEPER_GROUP
 from switchover.zookeeper.groups import ZooKeeperGroup
 
 GROUPS_TOLD = 20
@@ -38,7 +39,7 @@ def find_zookeeper_groups(picture: Picture) -> Iterator[Verdict]:
     if not isinstance(groups, Known):
         raise Unseen(unknown(ZOOKEEPER_UNKNOWN, groups.why, subject="/consumers"))
     for name, group in sorted(groups.value.items())[:GROUPS_TOLD]:
-        yield warn("ZooKeeperGroup", f"{told(name, group)}; MoveBrokers does not begin before it is moved", subject=name,
+        yield warn(ZOOKEEPER_GROUP, f"{told(name, group)}; MoveBrokers does not begin before it is moved", subject=name,
                    observed=f"{len(groups.value)} such groups", cure=cure(picture, name))
     idle = picture.facts.examination.idle_groups
     if not isinstance(idle, Known):
@@ -47,11 +48,11 @@ def find_zookeeper_groups(picture: Picture) -> Iterator[Verdict]:
     late = {name: picture.now - at for name, at in idle.value.commits.items()
             if picture.now - at <= window and name not in groups.value}
     for name, age in sorted(late.items(), key=lambda item: item[1])[:GROUPS_TOLD]:
-        yield warn("IdleZooKeeperGroup", f"group {name} has no member, and committed to ZooKeeper {age / 3600:.1f} h ago:"
+        yield warn(IDLE_ZOOKEEPER_GROUP, f"group {name} has no member, and committed to ZooKeeper {age / 3600:.1f} h ago:"
                    " consumers of it that come back after MoveBrokers find no broker", subject=name,
                    observed=f"{len(late)} such groups", threshold=f"{window} s", cure=cure(picture, name))
     if idle.value.unread:
-        yield info("IdleGroupsUnread", f"whether {idle.value.unread} groups without members were in use lately is not known:"
+        yield info(IDLE_GROUPS_UNREAD, f"whether {idle.value.unread} groups without members were in use lately is not known:"
                    " there are more of their nodes than Preflight reads", subject="/consumers",
                    observed=f"{idle.value.unread} groups", cure="delete the nodes of dead groups below /consumers")
 

@@ -8,6 +8,14 @@ from switchover.cluster.rehearsal.course import Course, Process, Reached
 from switchover.cluster.rehearsal.culprits import suspects, without
 from switchover.cluster.rehearsal.report import Finding, Report, Stage, delete, get
 from switchover.metadata.tree import TreeParser
+from switchover.reasons.notes import (
+    BROKERS_WOULD_COMPLAIN,
+    CLASS_DID_NOT_START,
+    NODE_WOULD_BE_CREATED,
+    NODE_WOULD_BE_DELETED,
+    NODE_WOULD_BE_REWRITTEN,
+    Note,
+)
 from switchover.reasons.preflight_cluster import DEAD_BROKER_IN_ASSIGNMENT
 from switchover.reasons.reason import Reason
 from switchover.reasons.rehearsal import (
@@ -53,6 +61,11 @@ class End:
 def blocker(stage: Stage, reason: Reason, message: str, subject: str = "", *, cure: str) -> Finding:
     """What stands in the way of the migration: like any gate's reason it has a runbook."""
     return Finding(stage, reason.name, Severity.BLOCKER, message, subject, cure)
+
+
+def note(stage: Stage, code: Note, severity: Severity, message: str, subject: str = "", cure: str = "") -> Finding:
+    """What stops nothing."""
+    return Finding(stage, code.name, severity, message, subject, cure)
 
 
 def report(seen: Seen, seconds: Mapping[str, float]) -> Report:
@@ -146,10 +159,10 @@ def find_changed_nodes(seen: Seen) -> Iterator[Finding]:
         if path not in after:
             yield _deleted(seen.tree, path, before[path], malformed=any(kind == "malformed" for kind, _, _ in was or ()))
         elif path not in before:
-            yield Finding(Stage.SYNC, "NodeWouldBeCreated", INFO, f"dual write would create {path}: a node of the same"
+            yield note(Stage.SYNC, NODE_WOULD_BE_CREATED, INFO, f"dual write would create {path}: a node of the same"
                           " meaning has a name that Kafka writes otherwise, and stays beside it", path)
         else:
-            yield Finding(Stage.SYNC, "NodeWouldBeRewritten", WARNING, f"dual write would give {path} another content: not"
+            yield note(Stage.SYNC, NODE_WOULD_BE_REWRITTEN, WARNING, f"dual write would give {path} another content: not"
                           " everything in it is known to KRaft", path)
 
 
@@ -162,12 +175,12 @@ def _deleted(tree: Tree, path: str, data: bytes | None, *, malformed: bool) -> F
                         cure="let its deletion end" if marked else "write its node as it was, and rehearse again")
         return replace(found, severity=WARNING) if marked else found
     if kind == ["config", "topics"] and name not in tree.topics:
-        return Finding(Stage.SYNC, "NodeWouldBeDeleted", INFO,
+        return note(Stage.SYNC, NODE_WOULD_BE_DELETED, INFO,
                        f"{path} would be deleted: there is no topic {name} for these settings", path)
     if data and malformed:
         return blocker(Stage.SYNC, METADATA_WOULD_BE_LOST, f"{path} would be deleted with all that it says: Kafka"
                        " cannot read it", path, cure=_mend(path))
-    return Finding(Stage.SYNC, "NodeWouldBeDeleted", INFO, f"{path} would be deleted: KRaft keeps nothing of it", path)
+    return note(Stage.SYNC, NODE_WOULD_BE_DELETED, INFO, f"{path} would be deleted: KRaft keeps nothing of it", path)
 
 
 def _mend(path: str) -> str:
@@ -202,7 +215,7 @@ def find_ends_of_brokers(seen: Seen) -> Iterator[Finding]:
                       cure="see docs/runbooks/preflight-cluster.md#topicsshareanid: another topic has the same topic_id")
     for trouble in canary.process.troubles:
         for path in _nodes_of(seen, Process(None, (trouble,))) or ("",):
-            yield Finding(Stage.CANARY, "BrokersWouldComplain", WARNING, f"a KRaft broker starts with {trouble}", path)
+            yield note(Stage.CANARY, BROKERS_WOULD_COMPLAIN, WARNING, f"a KRaft broker starts with {trouble}", path)
 
 
 def find_rollback_trouble(seen: Seen) -> Iterator[Finding]:
@@ -227,7 +240,7 @@ def find_finalize_trouble(seen: Seen) -> Iterator[Finding]:
 def find_ending_classes(seen: Seen) -> Iterator[Finding]:
     """The brokers' own classes: their own settings are hidden by Kafka, so what they did without those proves little."""
     for setting, process in sorted(seen.course.ended_by.items()):
-        yield Finding(Stage.CLASSES, "ClassDidNotStart", WARNING, "a node on KRaft did not come up with the brokers' own"
+        yield note(Stage.CLASSES, CLASS_DID_NOT_START, WARNING, "a node on KRaft did not come up with the brokers' own"
                       f" {setting} ({_why(process)}), without the class's own settings and without the pods' volumes", "",
                       "see that it supports KRaft, and try it on a KRaft cluster of Kafka 3.9 before the migration begins")
 

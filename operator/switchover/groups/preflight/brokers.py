@@ -10,6 +10,7 @@ from switchover.groups.preflight.reading import brokers
 from switchover.groups.refusals import DOWNGRADES, POLICY, UPGRADES
 from switchover.outside.observed import Known
 from switchover.reasons.members import OFFSETS_TOPIC_UNKNOWN
+from switchover.reasons.notes import CHECK_PATCH_RELEASE
 from switchover.reasons.preflight_group import (
     FEATURE_NOT_FINALIZED,
     NO_ONLINE_ROLLBACK,
@@ -75,7 +76,7 @@ def _one_way(picture: Picture, policy: str, told: str) -> Iterator[Verdict]:
                     " restarts one more pod to heal that")
     cure = "set it to bidirectional on every broker (a restart of each), or spec.protocol.acceptNoOnlineRollback to true"
     if picture.spec.protocol.accept_no_online_rollback:
-        yield warn("NoOnlineRollback", message, subject=POLICY, observed=told, threshold="bidirectional", cure=cure)
+        yield warn(NO_ONLINE_ROLLBACK, message, subject=POLICY, observed=told, threshold="bidirectional", cure=cure)
     else:
         yield fail(NO_ONLINE_ROLLBACK, message, subject=POLICY, observed=told, threshold="bidirectional", unblocks=cure)
 
@@ -88,7 +89,7 @@ def find_unclear_release(picture: Picture) -> Iterator[Verdict]:
     if not isinstance(topic, Known):
         raise Unseen(unknown(OFFSETS_TOPIC_UNKNOWN, topic.why, subject="__consumer_offsets"))
     if topic.value.compressed and any(told.release < REPAIRED for told in brokers(picture).values()):
-        yield warn("CheckPatchRelease", "in 4.0.2, 4.1.1, 4.1.2, 4.2.0, 4.2.1, 4.3.0 and 4.3.1 a large group may be damaged"
+        yield warn(CHECK_PATCH_RELEASE, "in 4.0.2, 4.1.1, 4.1.2, 4.2.0, 4.2.1, 4.3.0 and 4.3.1 a large group may be damaged"
                    " when it is converted and offsets.topic.compression.codec is set (KAFKA-20845); brokers do not tell"
                    " their patch release",
                    subject="brokers", cure="run 4.0.3, 4.1.3, 4.2.2, 4.3.2, 4.4 or newer")

@@ -12,6 +12,7 @@ from switchover.groups.preflight.reading import group, workloads
 from switchover.groups.slots import sizes
 from switchover.groups.workloads.change import Unsupported, changed, container_of
 from switchover.kubernetes.members import MemberPod
+from switchover.reasons.notes import ONE_CANARY, PATTERN_MEANS_LESS, PATTERN_UNSUPPORTED, STATIC_MEMBERS_LEAVE_LATE
 from switchover.reasons.preflight_group import FORBIDDEN_SETTING, STATIC_MEMBERS_IN_DEPLOYMENT
 
 FORBIDDEN = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
@@ -54,7 +55,7 @@ def find_forbidden_settings(picture: Picture) -> Iterator[Verdict]:
 def find_small_canary(picture: Picture) -> Iterator[Verdict]:
     found, canary = group(picture), sizes(picture)[0].pods
     if to_consumer(picture) and canary < 2 <= len(found.members):
-        yield warn("OneCanary", "with one canary every restart of it converts the whole group back and forth", cure="set"
+        yield warn(ONE_CANARY, "with one canary every restart of it converts the whole group back and forth", cure="set"
                    " spec.rollout.steps[0].pods to 2", subject="spec.rollout", observed=canary, threshold=2)
 
 
@@ -79,7 +80,7 @@ def find_static_members(picture: Picture) -> Iterator[Verdict]:
                        subject=shared[0], unblocks="run static members in a StatefulSet, set spec.rollout.surge to 0, or"
                        " give the id up")
         if leaving:
-            yield warn("StaticMembersLeaveLate", f"members of {workload.kind} {workload.name} have a group.instance.id that"
+            yield warn(STATIC_MEMBERS_LEAVE_LATE, f"members of {workload.kind} {workload.name} have a group.instance.id that"
                        f" is made of their pod ({several(leaving)}): a static member does not leave when its pod stops, and"
                        " no new pod takes its id, so nobody consumes its partitions until its session ends (45 s by"
                        " default)", subject=leaving[0],
@@ -105,12 +106,12 @@ def find_patterns(picture: Picture) -> Iterator[Verdict]:
         patterns = [str(item["value"]) for item in container.get("env", ()) if str(item.get("value") or "").startswith("^")]
         for pattern in patterns:
             if unknown := NOT_RE2.search(pattern):
-                yield warn("PatternUnsupported", f"{source} seems to subscribe to {pattern}: brokers do not know"
+                yield warn(PATTERN_UNSUPPORTED, f"{source} seems to subscribe to {pattern}: brokers do not know"
                            f" {unknown[0]} and refuse a member that leaves the pattern to them"
                            " (INVALID_REGULAR_EXPRESSION)", subject=source.name, observed=pattern, threshold="RE2",
                            cure="write the pattern without it; Java's subscribe(Pattern) may stay as it is")
             elif not pattern.endswith((".*", "$")):
-                yield warn("PatternMeansLess", f"{source} seems to subscribe to {pattern}: under the consumer protocol"
+                yield warn(PATTERN_MEANS_LESS, f"{source} seems to subscribe to {pattern}: under the consumer protocol"
                            " brokers match the whole name, so that it means only a topic of exactly that name",
                            subject=source.name,
                            observed=pattern, threshold=f"{pattern}.*", cure=f"write {pattern}.* in the change")

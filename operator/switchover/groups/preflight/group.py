@@ -14,6 +14,7 @@ from switchover.kafka.movable import Kind, Obstacle, Standing, obstacles
 from switchover.outside.observed import Known
 from switchover.reasons.coordination import ALREADY_MOVED, GROUP_EMPTY, GROUP_TYPE_UNSUPPORTED
 from switchover.reasons.members import GROUP_NOT_STABLE, PARTITIONS_UNKNOWN
+from switchover.reasons.notes import CLIENT_ASSIGNOR_LOST, CO_PARTITIONING_LOST, OLD_TOOLS_GO_BLIND
 from switchover.reasons.preflight_group import KAFKA_STREAMS, MALFORMED_MEMBER, NOT_CONSUMERS
 
 OFFLINE = "set spec.protocol.strategy to Offline: all members are stopped, then started with the new protocol"
@@ -33,7 +34,7 @@ def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
         yield _verdict(found, way, picture)
     if not {each.kind for each in ways} - {Kind.NOT_STABLE, Kind.MOVED} and picture.spec.protocol is not None \
             and found.type is GroupType.CLASSIC and found.assignor and found.assignor not in ASSIGNORS:
-        yield warn("ClientAssignorLost", f"group {found.name} uses {found.assignor}, which brokers do not have: partitions"
+        yield warn(CLIENT_ASSIGNOR_LOST, f"group {found.name} uses {found.assignor}, which brokers do not have: partitions"
                    " will be given out differently", subject=found.assignor, cure="make sure that nothing depends on it")
 
 
@@ -82,7 +83,7 @@ def find_lost_co_partitioning(picture: Picture) -> Iterator[Verdict]:
         return
     counts = {picture.facts.partitions.value.get(topic) for topic in topics}
     if len(counts) == 1 and protocol.remote_assignor != "range":
-        yield warn("CoPartitioningLost", f"range gives equal partitions of {len(topics)} topics to one member;"
+        yield warn(CO_PARTITIONING_LOST, f"range gives equal partitions of {len(topics)} topics to one member;"
                    f" {protocol.remote_assignor} does not", subject=found.name, observed=protocol.remote_assignor,
                    threshold="range", cure="if members join the topics, set spec.protocol.remoteAssignor and the clients'"
                                            " group.remote.assignor to range")
@@ -91,7 +92,7 @@ def find_lost_co_partitioning(picture: Picture) -> Iterator[Verdict]:
 def find_blind_tools(picture: Picture) -> Iterator[Verdict]:
     protocol = picture.spec.protocol
     if protocol is not None and protocol.to == "Consumer":
-        yield info("OldToolsGoBlind", "tools that use the old DescribeGroups (AKHQ, Sarama's exporters and scalers) show"
+        yield info(OLD_TOOLS_GO_BLIND, "tools that use the old DescribeGroups (AKHQ, Sarama's exporters and scalers) show"
                    " the group as Dead from the canary on; lag from committed offsets stays visible",
                    subject=picture.spec.group)
 

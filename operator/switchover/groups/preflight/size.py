@@ -14,6 +14,7 @@ from switchover.kafka.group import Group
 from switchover.outside.observed import Known
 from switchover.reasons.coordination import GROUP_TOO_LARGE, RECORD_TOO_LARGE
 from switchover.reasons.members import COORDINATOR_UNKNOWN, OFFSETS_TOPIC_UNKNOWN
+from switchover.reasons.notes import RECORD_LARGE
 from switchover.reasons.preflight_group import NO_ROOM_FOR_BATCH
 
 UNLIMITED = 2**31 - 1
@@ -77,7 +78,7 @@ def find_too_large_records(picture: Picture) -> Iterator[Verdict]:
                    unblocks="raise max.message.bytes of __consumer_offsets, list one strategy only in"
                             f" partition.assignment.strategy, or {OFFLINE}")
     elif needed > limit * 0.7:
-        yield warn("RecordLarge", f"{what} is estimated at {needed} bytes, {100 * needed // limit} % of what fits",
+        yield warn(RECORD_LARGE, f"{what} is estimated at {needed} bytes, {100 * needed // limit} % of what fits",
                    subject="__consumer_offsets max.message.bytes", observed=needed, threshold=limit,
                    cure="raise max.message.bytes of __consumer_offsets")
 

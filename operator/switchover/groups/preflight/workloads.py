@@ -20,6 +20,7 @@ from switchover.kubernetes.workloads import MOST_PODS
 from switchover.outside.observed import Known, Unknown
 from switchover.reasons.brokers import BROKERS_UNKNOWN
 from switchover.reasons.coordination import BRIDGE_MISSING, NOTHING_TO_CHANGE
+from switchover.reasons.notes import AUTOSCALER_IS_PAUSED, GITOPS_OWNS_IT, STRICT_BUDGET
 from switchover.reasons.preflight_group import (
     CHANGE_REFUSED,
     CHANGE_UNDONE,
@@ -71,7 +72,7 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
                        unblocks="its pods are Ready; look at the first that is not")
         for budget, allowed in source.budgets.items():
             if allowed < 1:
-                yield warn("StrictBudget", f"PodDisruptionBudget {budget} allows no disruption of {source}: batches do not"
+                yield warn(STRICT_BUDGET, f"PodDisruptionBudget {budget} allows no disruption of {source}: batches do not"
                            " ask it, but it refuses evictions: that of a node drain, and of the one pod that heals a"
                            " rollback whose partitions have lost their owners (policy upgrade, Kafka 4.3 and newer)",
                            subject=budget,
@@ -225,7 +226,7 @@ def find_autoscalers(picture: Picture) -> Iterator[Verdict]:
             if why := autoscalers.in_the_way(each):
                 yield fail(AUTOSCALER_IN_THE_WAY, why, subject=str(each), unblocks=why)
             else:
-                yield warn("AutoscalerIsPaused", f"{each} is paused while the pods of {source} are moved, and restored"
+                yield warn(AUTOSCALER_IS_PAUSED, f"{each} is paused while the pods of {source} are moved, and restored"
                            " after",
                            subject=str(each), cure="nothing to do")
 
@@ -234,7 +235,7 @@ def find_gitops(picture: Picture) -> Iterator[Verdict]:
     for source in workloads(picture):
         tool = gitops.tool_of(source, picture.namespace)
         if tool is not None and tool.reverts and not tool.quiet:
-            yield warn("GitOpsOwnsIt", f"{tool} applies {source} again and again: what it puts back stops the migration",
+            yield warn(GITOPS_OWNS_IT, f"{tool} applies {source} again and again: what it puts back stops the migration",
                        subject=source.name, observed=str(tool), cure=tool.tolerate)
 
 

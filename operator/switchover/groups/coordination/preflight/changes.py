@@ -6,6 +6,7 @@ from switchover.api.consumer_group_migration import ContainerChange
 from switchover.engine.gate import Verdict, check, fail, info
 from switchover.groups.picture import Picture
 from switchover.reasons.coordination import BRIDGE_MISSING, NOTHING_IS_REPLACED
+from switchover.reasons.notes import CONSUMER_IS_PYTHON
 
 
 def find_wrong_changes(picture: Picture) -> Iterator[Verdict]:
@@ -24,7 +25,7 @@ def find_wrong_changes(picture: Picture) -> Iterator[Verdict]:
 def find_python(picture: Picture) -> Iterator[Verdict]:
     """There is no other implementation: the old Java consumer was deleted from Kafka in 2.0."""
     if picture.replaces:
-        yield info("ConsumerIsPython", "the migration-enabled consumer is a Python library (switchover[consumer]): the"
+        yield info(CONSUMER_IS_PYTHON, "the migration-enabled consumer is a Python library (switchover[consumer]): the"
                    " bridge of a Java application is its processing in Python for as long as the migration takes",
                    subject="bridge",
                    cure="where that cannot be, move offline: stop every old consumer, write ZooKeeper's offsets to Kafka"

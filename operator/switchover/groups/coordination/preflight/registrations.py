@@ -32,6 +32,7 @@ from switchover.reasons.coordination import (
     ZOOKEEPER_RIGHT_MISSING,
 )
 from switchover.reasons.members import GROUP_NOT_STABLE
+from switchover.reasons.notes import ASSIGNMENT_UNDERSTOOD, SUBSCRIPTIONS_DIFFER
 
 EAGER = tuple(Strategy)
 """What the Kafka members of migration-enabled consumers offer (R2 and R9 of docs/facts/coordination.md#the-rules)."""
@@ -142,7 +143,7 @@ def find_unclear_assignment(picture: Picture) -> Iterator[Verdict]:
                    unblocks="name the members' strategy in spec.coordination.assignmentStrategy: Range unless they set"
                             " partition.assignment.strategy")
     else:
-        yield info("AssignmentUnderstood", f"who owns what in group {picture.spec.group} is what {agreeing[0]} makes of its"
+        yield info(ASSIGNMENT_UNDERSTOOD, f"who owns what in group {picture.spec.group} is what {agreeing[0]} makes of its"
                    " members: the migration-enabled consumer must be told the same", subject=picture.spec.group,
                    observed=agreeing[0])
 
@@ -167,7 +168,7 @@ def find_different_subscriptions(picture: Picture) -> Iterator[Verdict]:
     """Both coordinators allow it; old consumers up to 0.10.1 with roundrobin do not."""
     found = members_in(picture).world.registrations
     if len({(each.by, tuple(sorted(each.subscription))) for each in found.values()}) > 1:
-        yield warn("SubscriptionsDiffer", f"members of group {picture.spec.group} subscribe to different topics",
+        yield warn(SUBSCRIPTIONS_DIFFER, f"members of group {picture.spec.group} subscribe to different topics",
                    subject=picture.spec.group, cure="if that is a deployment under way let it end first")
 
 

@@ -18,6 +18,7 @@ from switchover.reasons.coordination import (
     ZOOKEEPER_OFFSETS_AHEAD,
 )
 from switchover.reasons.members import OFFSETS_UNKNOWN
+from switchover.reasons.notes import OFFSET_RESET_DECIDES
 
 
 def stores_in(picture: Picture) -> Sequence[StoreSample]:
@@ -111,7 +112,7 @@ def find_missing_offsets(picture: Picture) -> Iterator[Verdict]:
     latest = stores_in(picture)[-1].offsets
     missing = sorted(each for each, found in latest.items() if found.zookeeper is None and found.kafka is None)
     if missing:
-        yield info("OffsetResetDecides", f"{len(missing)} partitions have no offset in either store, {missing[0]} first:"
+        yield info(OFFSET_RESET_DECIDES, f"{len(missing)} partitions have no offset in either store, {missing[0]} first:"
                    " each client's auto.offset.reset decides where it begins, and nobody tells what that is (largest by"
                    " default for old consumers)",
                    subject=str(missing[0]), observed=len(missing),
