@@ -1,8 +1,23 @@
 """What is told of packages that are not installed, and what is not."""
 
-import pytest
+import re
+from pathlib import Path
 
-from switchover.extras import needed_by
+import pytest
+import typer
+
+from switchover.cli.main import app
+from switchover.extras import OF_COMMAND, needed_by
+
+README = (Path(__file__).parents[2] / "README.md").read_text()
+
+
+def test_the_readme_names_the_commands_of_each_extra() -> None:
+    rows = dict(re.findall(r"^\| `pip install '\.\[(\w+)\]'` \| (.*) \|$", README, re.MULTILINE))
+    every = {*typer.main.get_command(app).commands}     # type: ignore[attr-defined]
+    assert {*re.findall(r"`(?:switchover )?(\w+)`", rows["cli"])} == every - {*OF_COMMAND}
+    for command, extra in OF_COMMAND.items():
+        assert f"`switchover {command}`" in rows[extra]
 
 
 @pytest.mark.parametrize(("command", "extra"), [("lag", "cli"), ("run", "operator"), ("pipeline", "pipeline")])

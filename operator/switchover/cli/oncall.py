@@ -207,7 +207,8 @@ def story(
 
 @app.command()
 def explain(
-    what: Annotated[str, typer.Argument(metavar="REASON|FINDING|GATE|FIELD", autocompletion=lambda incomplete: _reasons(incomplete),
+    what: Annotated[str, typer.Argument(metavar="REASON|FINDING|GATE|FIELD",
+                                        autocompletion=lambda incomplete: _reasons(incomplete),
                                         help="Such as AwaitingApproval, AllInSync or kmig.spec.soakSeconds.")],
 ) -> None:
     """Explain a reason, a finding, a gate, or a field of the resources.
