@@ -18,7 +18,7 @@ from adapters.members import Process, group, java, python
 from patience import until
 from switchover.api.status import Verdict as Outcome
 from switchover.groups.gates.convergence import COVERED
-from switchover.groups.gates.membership import ALL_MOVED, NO_STRANGERS
+from switchover.groups.gates.membership import ALL_MOVED, NO_FOREIGN_MEMBERS
 from switchover.groups.gates.protocol import PLAIN_ASSIGNMENTS
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol
@@ -209,7 +209,7 @@ async def test_a_member_of_nobody_is_named(version: str, serving: Serve, tmp_pat
 
         async def strangers() -> list[str]:
             picture = await sight(server, all_.name, modes="OO")
-            assert (NO_STRANGERS.check(picture).reason == "ForeignMembers") == bool(picture.strangers())
+            assert (NO_FOREIGN_MEMBERS.check(picture).reason == "ForeignMembers") == bool(picture.strangers())
             return [each.client_id for each in picture.strangers()]
 
         assert await strangers() == [stranger]

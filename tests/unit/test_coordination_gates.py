@@ -262,8 +262,8 @@ FINDINGS = (
     # who takes part
     Finding("PodsAreMembers", "old", world(registrations={}), WAIT, "MemberMissing", "orders-001"),
     Finding("PodsAreMembers", "toggle", a_pod(terminating=True), WAIT, "PodEnding", "orders-"),
-    Finding("NoStrangers", "old", joins(OLD_ID), WAIT, "ForeignMembers", OLD_ID),
-    Finding("NoStrangers", "mixed", strange, WAIT, "ForeignMembers", "console"),
+    Finding("NoForeignMembers", "old", joins(OLD_ID), WAIT, "ForeignMembers", OLD_ID),
+    Finding("NoForeignMembers", "mixed", strange, WAIT, "ForeignMembers", "console"),
     Finding("NewPodsJoin", "mixed", a_pod(restarts=1), FAIL, "NewPodRestarts", "orders-"),
     Finding("NewPodsJoin", "mixed", nobody_registered, FAIL, "NotAMember", "orders-"),
     Finding("NewPodsJoin", "mixed", lambda picture: world(acknowledgements={})(started(picture, 70)), FAIL, "WrongConsumer",

@@ -128,11 +128,11 @@ FINDINGS = [
             "client-of-orders-1", "Offline"),
     Finding("PlainAssignments", "user data right before the canary", with_member(1, user_data=8), FAIL, "AssignmentUserData",
             "client-of-orders-1", "Offline"),
-    Finding("NoStrangers", "members behind Linkerd", with_member(3, host="127.0.0.1"), WAIT, "ForeignMembers",
+    Finding("NoForeignMembers", "members behind Linkerd", with_member(3, host="127.0.0.1"), WAIT, "ForeignMembers",
             "client-of-orders-3 at 127.0.0.1", "Linkerd: config.linkerd.io/skip-inbound-ports"),
-    Finding("NoStrangers", "members behind a mesh", with_member(3, host="127.0.0.6"), WAIT, "ForeignMembers",
+    Finding("NoForeignMembers", "members behind a mesh", with_member(3, host="127.0.0.6"), WAIT, "ForeignMembers",
             "client-of-orders-3 at 127.0.0.6", "traffic.sidecar.istio.io/excludeInboundPorts"),
-    Finding("NoStrangers", "a member of nobody's", stranger, WAIT, "ForeignMembers", "client-of-legacy at 10.9.9.9",
+    Finding("NoForeignMembers", "a member of nobody's", stranger, WAIT, "ForeignMembers", "client-of-legacy at 10.9.9.9",
             "spec.workloads"),
     Finding("PodsAreMembers", "a pod is none", with_member(0, host="10.9.9.9"), WAIT, "MemberMissing", "orders-0"),
     Finding("PodsAreMembers", "by another protocol", with_member(0, protocol=CONSUMER), WAIT, "MemberMissing", "orders-0"),
@@ -479,7 +479,7 @@ def test_what_shuts_nothing_is_told_with_its_cure(warned):
 BACKWARD = Direction.BACKWARD
 WELL = [
     ("Converged", "a static member is between two pods", with_member(2, epoch=LEFT)),
-    ("NoStrangers", "a static member whose pod has left", then(stranger, with_member(6, epoch=LEFT))),
+    ("NoForeignMembers", "a static member whose pod has left", then(stranger, with_member(6, epoch=LEFT))),
     ("NewPodsJoin", "a canary is young", then(with_pod("orders-4", started_at=NOW - 30),
                                               with_member(4, host="10.9.9.9"))),
     ("NewPodsJoin", "an old pod restarted", with_pod("orders-1", restarts=4)),

@@ -93,6 +93,6 @@ def test_every_gate_of_a_plan_is_among_these():
 
 @pytest.mark.parametrize("picture", [mixed, of_stateful_set, all_consumer, lambda: of_stateful_set("Settle", "TTTTTT", ())])
 def test_healthy_moments_of_both_kinds_open_the_gates_of_a_batch(picture):
-    for name in ("PodsAreMembers", "WorkloadsAreOurs", "NewPodsJoin", "NoStrangers", "Converged", "Covered",
+    for name in ("PodsAreMembers", "WorkloadsAreOurs", "NewPodsJoin", "NoForeignMembers", "Converged", "Covered",
                  "GroupConverted"):
         assert GATES[name].check(picture()).outcome is Outcome.PASS, name

@@ -118,7 +118,7 @@ def test_the_member_of_a_pod_that_was_killed_makes_no_bake_void_until_its_sessio
     proven = walk.position.batch
     for _ in range(20):
         decision = walk.step(with_member_of_a_pod_that_is_gone)
-    assert (decision.judged["NoStrangers"].verdict.reason, walk.position.batch) == ("ForeignMembers", proven)
+    assert (decision.judged["NoForeignMembers"].verdict.reason, walk.position.batch) == ("ForeignMembers", proven)
     walk.step()
     for _ in range(21):
         assert walk.position.batch == proven

@@ -17,7 +17,13 @@ from switchover.groups.gates.convergence import CALM, CONVERGED, COVERAGE_KEPT, 
 from switchover.groups.gates.coordinator import CAPACITY, OFFSETS_REPLICATED, ONE_COORDINATOR
 from switchover.groups.gates.ending import EMPTY, SOAKED
 from switchover.groups.gates.lag import LAG_HEALTHY, LAG_RECOVERED
-from switchover.groups.gates.membership import ALL_MOVED, GROUP_CONVERTED, NEW_PODS_JOIN, NO_STRANGERS, PODS_ARE_MEMBERS
+from switchover.groups.gates.membership import (
+    ALL_MOVED,
+    GROUP_CONVERTED,
+    NEW_PODS_JOIN,
+    NO_FOREIGN_MEMBERS,
+    PODS_ARE_MEMBERS,
+)
 from switchover.groups.gates.on_record import RECORD_HOLDS
 from switchover.groups.gates.progress import GOES_ON, PROGRESSED
 from switchover.groups.gates.protocol import OFFERED, PLAIN_ASSIGNMENTS, PROBE_EXPIRED, READY, SELECTED
@@ -27,7 +33,7 @@ from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.groups.preflight.workloads import MOVABLE
 from switchover.groups.rollouts import Gates
 
-WATCH: Gates = (OURS, ONE_COORDINATOR, NEW_PODS_JOIN, GOES_ON, COVERAGE_KEPT, NO_STRANGERS)
+WATCH: Gates = (OURS, ONE_COORDINATOR, NEW_PODS_JOIN, GOES_ON, COVERAGE_KEPT, NO_FOREIGN_MEMBERS)
 """What stops a rollout at once; none of it is shut by what a rebalance does by right."""
 BEFORE: Gates = (WITHIN_WINDOW, CONVERGED, LAG_HEALTHY, OFFSETS_REPLICATED)
 AFTER: Gates = (PODS_ARE_MEMBERS, GROUP_CONVERTED, CONVERGED, COVERED, PROGRESSED, LAG_HEALTHY, CALM)

@@ -69,7 +69,7 @@ def check_pods_are_members(picture: Picture) -> Verdict:
     return passed("every pod is a member")
 
 
-def check_no_strangers(picture: Picture) -> Verdict:
+def check_no_foreign_members(picture: Picture) -> Verdict:
     members, fleet = members_of(picture), fleet_of(picture)
     if isinstance(members, Verdict):
         return members
@@ -100,5 +100,5 @@ def check_all_moved(picture: Picture) -> Verdict:
 
 NEW_PODS_JOIN: Gate[Picture] = Gate("NewPodsJoin", check_new_pods_join)
 PODS_ARE_MEMBERS: Gate[Picture] = Gate("PodsAreMembers", check_pods_are_members, samples=samples)
-NO_STRANGERS: Gate[Picture] = Gate("NoStrangers", check_no_strangers, grace=SESSION_SECONDS)
+NO_FOREIGN_MEMBERS: Gate[Picture] = Gate("NoForeignMembers", check_no_foreign_members, grace=SESSION_SECONDS)
 ALL_MOVED: Gate[Picture] = Gate("AllMoved", check_all_moved, samples=samples)

@@ -17,7 +17,7 @@ from switchover.groups.coordination.brokers import BROKERS_VISIBLE
 from switchover.groups.coordination.capacity import CAPACITY
 from switchover.groups.coordination.effects import RemoveGuards
 from switchover.groups.coordination.members import Consumer, consumers
-from switchover.groups.coordination.membership import ALL_MOVED, NEW_PODS_JOIN, NO_STRANGERS, PODS_ARE_MEMBERS
+from switchover.groups.coordination.membership import ALL_MOVED, NEW_PODS_JOIN, NO_FOREIGN_MEMBERS, PODS_ARE_MEMBERS
 from switchover.groups.coordination.offsets import KAFKA_REACHED, ZOOKEEPER_REACHED
 from switchover.groups.coordination.ownership import CONVERGED, COVERAGE_KEPT, COVERED, PROGRESSED
 from switchover.groups.coordination.toggle import FOLLOWED, INTRUDERS, KAFKA_CONSUMERS_GONE, MODE_KEPT, QUIET, UNGUARDED
@@ -36,7 +36,7 @@ from switchover.outside.observed import Known
 
 GUARDED: Gates = (OURS, ONE_COORDINATOR, INTRUDERS, MODE_KEPT)
 """What stops a rollout at once. A way back may be what takes an intruder away: it goes on."""
-WATCH: Gates = (*GUARDED, NEW_PODS_JOIN, GOES_ON, COVERAGE_KEPT, NO_STRANGERS)
+WATCH: Gates = (*GUARDED, NEW_PODS_JOIN, GOES_ON, COVERAGE_KEPT, NO_FOREIGN_MEMBERS)
 BEFORE: Gates = (WITHIN_WINDOW, CONVERGED, LAG_HEALTHY, OFFSETS_REPLICATED)
 AFTER: Gates = (PODS_ARE_MEMBERS, FOLLOWED, CONVERGED, COVERED, PROGRESSED, LAG_HEALTHY, CALM)
 HEALTHY: Gates = (PODS_ARE_MEMBERS, FOLLOWED, CONVERGED, COVERED, LAG_HEALTHY)

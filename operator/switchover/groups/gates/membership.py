@@ -133,7 +133,7 @@ def check_pods_are_members(picture: Picture) -> Verdict:
     return passed("every pod is a member")
 
 
-def check_no_strangers(picture: Picture) -> Verdict:
+def check_no_foreign_members(picture: Picture) -> Verdict:
     group, fleet = group_of(picture), fleet_of(picture)
     if isinstance(group, Verdict):
         return group
@@ -185,6 +185,6 @@ def check_new_members_there(picture: Picture) -> Verdict:
 
 NEW_PODS_JOIN: Gate[Picture] = Gate("NewPodsJoin", check_new_pods_join)
 PODS_ARE_MEMBERS: Gate[Picture] = Gate("PodsAreMembers", check_pods_are_members, samples=samples)
-NO_STRANGERS: Gate[Picture] = Gate("NoStrangers", check_no_strangers, grace=SESSION_SECONDS)
+NO_FOREIGN_MEMBERS: Gate[Picture] = Gate("NoForeignMembers", check_no_foreign_members, grace=SESSION_SECONDS)
 ALL_MOVED: Gate[Picture] = Gate("AllMoved", check_all_moved, samples=samples)
 GROUP_CONVERTED: Gate[Picture] = Gate("GroupConverted", check_new_members_there, samples=samples)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Verdict, check, fail, info, unknown, wait, warn
-from switchover.groups.gates.membership import NO_STRANGERS, PODS_ARE_MEMBERS
+from switchover.groups.gates.membership import NO_FOREIGN_MEMBERS, PODS_ARE_MEMBERS
 from switchover.groups.gates.protocol import check_plain_assignments
 from switchover.groups.picture import ORIGINAL, Picture
 from switchover.groups.preflight.reading import group
@@ -100,7 +100,7 @@ def find_blind_tools(picture: Picture) -> Iterator[Verdict]:
 CHECKS = (
     check("Group", find_wrong_group, "the group is stable and of the kind that the migration starts from",
           samples=lambda picture: picture.spec.gates.stable_samples),
-    NO_STRANGERS,
+    NO_FOREIGN_MEMBERS,
     PODS_ARE_MEMBERS,
     check("Assignments", find_custom_assignments, "no assignment carries user data"),
     check("CoPartitioning", find_lost_co_partitioning, "nothing depends on which partitions come together"),

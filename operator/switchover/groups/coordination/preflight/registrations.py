@@ -7,7 +7,7 @@ from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Malformed, Subscribed, differs_in_java
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, unknown, wait, warn
 from switchover.groups.coordination.members import Consumer, Members
-from switchover.groups.coordination.membership import NO_STRANGERS, PODS_ARE_MEMBERS
+from switchover.groups.coordination.membership import NO_FOREIGN_MEMBERS, PODS_ARE_MEMBERS
 from switchover.groups.coordination.read import members_of
 from switchover.groups.gates.read import samples
 from switchover.groups.needs import Need
@@ -190,6 +190,6 @@ CHECKS = (
     check("Patterns", find_patterns, "patterns match the same topics for every member"),
     check("Assignment", find_unclear_assignment, "who owns what is understood"),
     check("Subscriptions", find_different_subscriptions, "members subscribe to the same topics"),
-    NO_STRANGERS,
+    NO_FOREIGN_MEMBERS,
     PODS_ARE_MEMBERS,
 )
