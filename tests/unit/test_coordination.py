@@ -11,7 +11,7 @@ from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.assignment import Ambiguous, Strategy, Text, assigned, java_hash
 from switchover.coordination.layout import Layout
 from switchover.coordination.mode import Mode
-from switchover.coordination.registration import NOT_JSON, Malformed, Registration, Subscribed, differs_in_java
+from switchover.coordination.registration import Malformed, NotJson, Registration, Subscribed, differs_in_java
 from switchover.coordination.world import World
 from switchover.partition import TopicPartition
 
@@ -145,7 +145,7 @@ def test_paths() -> None:
 
 
 @pytest.mark.parametrize(("world", "told"), [
-    (World(malformed={"host:uuid": NOT_JSON}), "the registration of host:uuid is not JSON"),
+    (World(malformed={"host:uuid": NotJson("is not JSON")}), "the registration of host:uuid is not JSON"),
     (World(strange_owners=("/c/g/owners/b't'/1-0",)), "/c/g/owners/b't'/1-0 is no old consumer's owner node"),
     (World({"g_java": Registration({"t": 1})}, malformed={"g_x": "has no subscription"}), ""),
 ])

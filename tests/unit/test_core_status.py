@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from made_reasons import fail, info, unknown, wait, warn
 from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.api.status import Direction, GateStreak, Progress, Severity, StepRecord, Transition
+from switchover.api.status import Direction, GateStreak, MoveKind, Progress, Severity, StepRecord, Transition
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.on_record import nodes_of, records_of
 from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, gravest, passed
@@ -21,6 +21,7 @@ from switchover.engine.position import Batch, NodeRecord, Position
 from switchover.engine.status import (
     ANSWERS_KEPT,
     HISTORY_KEPT,
+    LASTING,
     column_of,
     evidence_of,
     findings_of,
@@ -192,13 +193,14 @@ def test_the_column_names_the_reason_and_its_subject():
 def test_one_sentence_says_where_it_is_and_what_it_waits_for(at, told):
     waiting = waiting_of(judged(
         Lag=(wait("GroupLag", "behind"), NOW - 9, False), Quorum=(wait("NoController", "none"), NOW, False)))
-    assert sentence_of(at, waiting, "Move begins") == told
+    assert sentence_of(at, at, waiting, "Move begins") == told
 
 
 def test_where_nothing_is_waited_for_the_sentence_says_what_is_done():
-    assert sentence_of(Position(step="Move", entered=NOW), (), "Move begins") == "Move begins"
-    assert sentence_of(Position(step="Move", entered=NOW), (), "Begin done") == "Move: Begin done"
-    assert sentence_of(Position(step="Move", entered=NOW), (), "") == "Move: under way"
+    at = Position(step="Move", entered=NOW)
+    assert sentence_of(at, replace(at, opened=NOW), (), "Move begins") == "Move begins"
+    assert sentence_of(replace(at, step="Begin"), at, (), "Begin done") == "Move: Begin done"
+    assert sentence_of(at, at, (), "") == "Move: under way"
 
 
 def test_every_reason_leads_to_its_runbook():
@@ -294,6 +296,51 @@ def test_history_keeps_the_last_moves():
         told = history_of(told, AT, AT, f"move {number}", NOW)
     assert len(told) == HISTORY_KEPT
     assert told[-1].message == f"move {HISTORY_KEPT + 4}"
+
+
+MOVING = replace(AT, step="Move", opened=NOW, nodes={"kafka-0": NodeRecord(0, "KRaft", settled=False)})
+BATCH, PROVEN = (replace(MOVING, batch=Batch(1, ("kafka-0",), NOW, proven)) for proven in (None, NOW))
+BACK = replace(MOVING, direction=Direction.BACKWARD)
+MOVES = [
+    (AT, replace(AT, opened=NOW), MoveKind.STEP_BEGUN),
+    (replace(AT, opened=NOW), AT, MoveKind.STEP_WAITS_AGAIN),
+    (AT, AT.enter("Move", NOW), MoveKind.STEP_DONE),
+    (MOVING, replace(MOVING, finished=True), MoveKind.STEP_DONE),
+    (BACK, BACK.enter("Preflight", NOW), MoveKind.STEP_DONE),
+    (MOVING, MOVING.enter("Preflight", NOW), MoveKind.SPEC_CHANGED),
+    (MOVING, BATCH, MoveKind.BATCH_BEGUN),
+    (MOVING, BATCH.as_rescue(), MoveKind.REMEDIATION_BEGUN),
+    (BATCH, replace(BATCH, batch=Batch(1, ("kafka-1",), NOW, rescue=True)), MoveKind.REMEDIATION_BEGUN),
+    (BATCH, BATCH.with_node("kafka-0", NodeRecord(0, "KRaft", evicting="uid-1", evictions=1)), MoveKind.POD_CHOSEN),
+    (BATCH, PROVEN, MoveKind.BATCH_PROVEN),
+    (PROVEN, PROVEN.unproven(), MoveKind.BAKE_RESTARTED),
+    (PROVEN, PROVEN.batch_void(), MoveKind.BATCH_VOID),
+    (PROVEN, PROVEN.batch_done(), MoveKind.BATCH_DONE),
+    (PROVEN.as_rescue(), PROVEN.as_rescue().batch_done(), MoveKind.BATCH_DONE),
+    (PROVEN, PROVEN.turn(Direction.BACKWARD, NOW), MoveKind.TURNED),
+    (BACK, BACK.turn(Direction.FORWARD, NOW), MoveKind.TURNED),
+    (BATCH, replace(BATCH.turn(Direction.BACKWARD, NOW), failure="GroupLag"), MoveKind.AUTOMATIC_ROLLBACK),
+    (replace(BACK, failure="GroupLag"), BACK, MoveKind.ROLLBACK_ACKNOWLEDGED),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "kind"), MOVES, ids=lambda item: item if isinstance(item, str) else "")
+def test_a_move_says_of_which_kind_it_is(old, new, kind):
+    assert history_of((), old, new, "any words", NOW)[0].reason == kind
+
+
+def test_each_kind_of_move_is_made_or_befalls():
+    assert {kind for _, _, kind in MOVES} | {*LASTING, MoveKind.VOLUME_CAUGHT_UP, MoveKind.MOVED} == {*MoveKind}
+
+
+def test_what_lasts_is_told_once_and_what_happens_twice_is_told_twice():
+    long = "x" * 2000
+    befallen = [(MoveKind.INCIDENT, long), (MoveKind.DUAL_WRITE_REPAIRED, "a quota"), (MoveKind.VOLUME_CAUGHT_UP, "kafka-1")]
+    once = history_of((), AT, replace(AT, opened=NOW), "Preflight begins", NOW, befallen)
+    assert [each.reason for each in once] == [MoveKind.STEP_BEGUN, *(kind for kind, _ in befallen)]
+    twice = history_of(once, AT, AT, "", NOW, [*befallen, (MoveKind.INCIDENT, "another")])
+    assert [(each.reason, each.message) for each in twice[len(once):]] == [
+        (MoveKind.VOLUME_CAUGHT_UP, "kafka-1"), (MoveKind.INCIDENT, "another")]
 
 
 def test_a_pass_without_a_move_leaves_no_history():

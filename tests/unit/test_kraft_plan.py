@@ -44,6 +44,11 @@ from unit.pictures import (
 STEPS = [step.name for step in PLAN.steps]
 
 
+def test_no_step_has_both_a_remediation_and_batches_that_can_be_void() -> None:
+    """Of both, what ends a batch would be the same move on record (engine/status.py)."""
+    assert not any(leg.void and leg.rescues for step in PLAN.steps for leg in (step.forward, step.back) if leg is not None)
+
+
 # --- the shape of the table ---------------------------------------------------------------------------------------------
 
 

@@ -19,6 +19,7 @@ from switchover.kubernetes import gitops
 from switchover.kubernetes.selectors import selects
 from switchover.kubernetes.survey import StorageClasses
 from switchover.kubernetes.workloads import Manager
+from switchover.metadata.passwords import SecretNotKnown
 from switchover.outside.observed import Known, Unknown
 from switchover.zookeeper.groups import IdleGroups
 from switchover.zookeeper.nodes import ControllerNode, ZooKeeperTopic
@@ -327,7 +328,7 @@ BAD += [
     Bad("ZooKeeper rights that nobody tells", examined("zookeeper_rights", Unknown("no answer")), "ZooKeeperRights", U,
         "ZooKeeperUnknown", "rights"),
     Bad("a password that cannot be compared", examined("malformed", {
-        "/config/brokers/1": "ssl.key.password is encrypted, and password.encoder.secret is not known"}), "Parse", F,
+        "/config/brokers/1": SecretNotKnown("encrypted, and password.encoder.secret is not known")}), "Parse", F,
         "EncoderSecretMissing", "/config/brokers/1"),
     Bad("a quota that is no number", examined("malformed", {"/config/users/bob": "producer_byte_rate is not a number"}),
         "Parse", F, "MalformedNode", "/config/users/bob"),

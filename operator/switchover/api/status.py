@@ -54,6 +54,29 @@ class Severity(StrEnum):
     INFO = "Info"
 
 
+class MoveKind(StrEnum):
+    """What kind of move is on record. Releases before knew Moved for each but the turns, and told the rest in words."""
+
+    STEP_BEGUN = "StepBegun"
+    STEP_DONE = "StepDone"
+    STEP_WAITS_AGAIN = "StepWaitsAgain"
+    SPEC_CHANGED = "SpecChanged"
+    BATCH_BEGUN = "BatchBegun"
+    REMEDIATION_BEGUN = "RemediationBegun"
+    POD_CHOSEN = "PodChosen"
+    BATCH_PROVEN = "BatchProven"
+    BAKE_RESTARTED = "BakeRestarted"
+    BATCH_VOID = "BatchVoid"
+    BATCH_DONE = "BatchDone"
+    TURNED = "Turned"
+    AUTOMATIC_ROLLBACK = "AutomaticRollback"
+    ROLLBACK_ACKNOWLEDGED = "RollbackAcknowledged"
+    INCIDENT = "Incident"
+    VOLUME_CAUGHT_UP = "VolumeCaughtUp"
+    DUAL_WRITE_REPAIRED = "DualWriteRepaired"
+    MOVED = "Moved"
+
+
 class Progress(Model):
     """Where the migration stands in its plan."""
 
@@ -199,8 +222,10 @@ class Transition(Model):
     to: Annotated[str, Clipped(128)]
     """Step and batch after."""
     reason: Annotated[str, Clipped(128)]
-    """Moved; Turned where it went the other way because somebody wanted it; AutomaticRollback where it began to roll back by
-    itself; RecordOfAnother."""
+    """What kind of move: StepBegun, StepDone, StepWaitsAgain, SpecChanged, BatchBegun, RemediationBegun, PodChosen (to be
+    replaced), BatchProven, BakeRestarted, BatchVoid, BatchDone, Turned (somebody wanted it), AutomaticRollback,
+    RollbackAcknowledged; without a move Incident, VolumeCaughtUp, DualWriteRepaired; RecordOfAnother. Moved where an earlier
+    release wrote it."""
     direction: Annotated[Direction | None, Told(Direction.FORWARD)] = None
     """Which way the plan is walked after it. Absent where an earlier release wrote it."""
     message: Text = ""

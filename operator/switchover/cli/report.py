@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from switchover.api.kafka_migration import name_of
-from switchover.api.status import Direction
 from switchover.cli.loose import mapping, mappings, text, texts, time, whole
 from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.terminal import clean
-from switchover.cli.timeline import Move, Stage, begins, stages_of
+from switchover.cli.timeline import Move, Stage, begins, move_of, stages_of
 from switchover.cli.tree import seconds
 from switchover.engine.status import HISTORY_KEPT
 from switchover.outside.errors import Refused
@@ -183,7 +182,7 @@ def report_of(found: Found, events: Sequence[Mapping[str, Any]] | str, releases:
     resource = clean(found.resource)
     spec, status, metadata = (mapping(resource.get(key)) for key in ("spec", "status", "metadata"))
     progress = mapping(status.get("progress"))
-    moves = tuple(map(_move, mappings(status.get("history"))))
+    moves = tuple(map(move_of, mappings(status.get("history"))))
     approvals = tuple(Approval(text(each.get("name")), text(each.get("approver")), text(each.get("reason")),
                                time(each.get("acceptedTime")), text(each.get("planHash")))
                       for each in mappings(status.get("approvals")))
@@ -308,12 +307,6 @@ def _waiting(each: Mapping[str, Any]) -> Waiting:
         "gate", "verdict", "reason", "subject", "message", "observed", "threshold", "unblocks", "runbookURL"))
     since = time(each.get("since"))
     return Waiting(gate, verdict, reason, subject, message, observed, threshold, since, unblocks, runbook)
-
-
-def _move(each: Mapping[str, Any]) -> Move:
-    direction = text(each.get("direction"))
-    return Move(time(each.get("time")), text(each.get("from")), text(each.get("to")), text(each.get("message")),
-                text(each.get("reason")), direction == Direction.BACKWARD if direction else None)
 
 
 def _event(each: Mapping[str, Any]) -> Event:

@@ -1,21 +1,34 @@
 """The stays of a migration in its steps, there and back, as its status tells of them. Pure."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from switchover.api.status import Direction
+from switchover.api.status import MoveKind as Kind
 from switchover.cli.loose import mapping, mappings, text, time
 from switchover.cli.tree import seconds
-from switchover.engine.status import AUTOMATIC_ROLLBACK, HISTORY_KEPT, TURNS
+from switchover.engine.status import HISTORY_KEPT
 
 ENDS = ("Completed", "RolledBack")
 """Places in the history that are no steps: the ends of the plan."""
+TURNS = (Kind.TURNED, Kind.AUTOMATIC_ROLLBACK)
+TROUBLES = (Kind.STEP_WAITS_AGAIN, Kind.BATCH_VOID, Kind.BAKE_RESTARTED)
+OLDER = (
+    (r"turned backward at ", Kind.TURNED, True), (r"turned forward at ", Kind.TURNED, False),
+    (r"rolls back automatically from ", Kind.AUTOMATIC_ROLLBACK, True),
+    (r"[^ ]+ begins\b", Kind.STEP_BEGUN, False), (r"taking [^ ]+ back\b", Kind.STEP_BEGUN, True),
+    (r".* waits again: ", Kind.STEP_WAITS_AGAIN, False), (r"[^;]* proven in mode ", Kind.BATCH_PROVEN, None),
+    (r".* is void: ", Kind.BATCH_VOID, None),
+    (r"[^;]* bake (starts|begins) anew|.* left its mode", Kind.BAKE_RESTARTED, None))
+"""The sentences of earlier releases, which said in them alone what kind of move it was: its kind, and the way it went."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One move of status.history, with its evidence. Places are a step, a step and a batch, or one of ENDS. `backward` is
-    which way the plan is walked after it, None where an earlier release wrote it."""
+    """One move of status.history, with its evidence; `reason` is its kind. Places are a step, a step and a batch, or one of
+    ENDS. `backward` is which way the plan is walked after it, None where an earlier release does not say."""
 
     time: str
     before: str
@@ -53,6 +66,16 @@ class Stage:
     """Moves by which a gate took something back: a bake that began anew, a batch that was void."""
 
 
+def move_of(each: Mapping[str, Any]) -> Move:
+    """A move as the status has it."""
+    direction, reason, message = text(each.get("direction")), text(each.get("reason")), text(each.get("message"))
+    backward = direction == Direction.BACKWARD if direction else None
+    if reason in ("", Kind.MOVED):
+        said, older = next(((kind, way) for words, kind, way in OLDER if re.match(words, message)), (reason, None))
+        reason, backward = said, older if backward is None else backward
+    return Move(time(each.get("time")), text(each.get("from")), text(each.get("to")), message, reason, backward)
+
+
 def stages_of(status: Mapping[str, Any], moves: Sequence[Move]) -> tuple[Stage, ...]:
     """By the moves; before the first that is kept by the times of the steps, in the order in which they began."""
     records = {text(each.get("name")): Stage(text(each.get("name")), time(each.get("startTime")),
@@ -85,12 +108,12 @@ class _Told:
         if not self.stages and before and before not in ENDS:
             self._enter(Stage(before, self._begun(before), backward=bool(move.backward) is not (move.reason in TURNS)))
         going = bool(self.stages) and self.stages[-1].backward
-        backward = _backward(move, going)
+        backward = going if move.backward is None else move.backward
         if after in ENDS:
             self._leave(move.time)
         elif not self._open or self.stages[-1].step != after or backward is not going:
             self._leave(move.time)
-            why = move.message if move.reason == AUTOMATIC_ROLLBACK else ""
+            why = move.message if move.reason == Kind.AUTOMATIC_ROLLBACK else ""
             self._enter(Stage(after, move.time, backward=backward, said=why))
         else:
             self._within(move)
@@ -98,17 +121,17 @@ class _Told:
     def _within(self, move: Move) -> None:
         last, (_, _, before), (_, _, after) = self.stages[-1], move.before.partition("/"), move.after.partition("/")
         batches = last.batches
-        if begins(move, last.step) or move.message.startswith(f"taking {last.step} back"):
+        if move.reason == Kind.STEP_BEGUN:
             last = replace(last, opened=move.time, said=move.message.partition("; ")[2] or last.said)
-        elif "waits again" in move.message:
+        elif move.reason == Kind.STEP_WAITS_AGAIN:
             last = replace(last, opened="", said="")
         elif after and after != before:
             last = replace(last, batches=(*batches, Batch(after, move.message.removeprefix(f"batch {after}: "), move.time)))
         elif before and not after and batches:
             last = replace(last, batches=(*batches[:-1], replace(batches[-1], end=move.time)))
-        elif after and batches and "proven in mode" in move.message:
+        elif after and batches and move.reason == Kind.BATCH_PROVEN:
             last = replace(last, batches=(*batches[:-1], replace(batches[-1], proven=move.time)))
-        if any(word in move.message for word in ("begins anew", "starts anew", " is void", "waits again", "left its mode")):
+        if move.reason in TROUBLES:
             last = replace(last, troubles=(*last.troubles, move))
         self.stages[-1] = last
 
@@ -124,18 +147,9 @@ class _Told:
         self._open = False
 
 
-def _backward(move: Move, going: bool) -> bool:
-    """Which way it goes on. Releases that did not record it told a turn in these words alone."""
-    if move.backward is not None:
-        return move.backward
-    if move.message.startswith("turned "):
-        return move.message.startswith("turned backward")
-    return going or move.message.startswith("rolls back automatically from ")
-
-
 def begins(move: Move, step: str) -> bool:
     """Whether the step's way forward begins with it."""
-    return move.after == step and move.message.startswith(f"{step} begins")
+    return move.after == step and move.reason == Kind.STEP_BEGUN and not move.backward
 
 
 def step_of(place: str) -> str:

@@ -1,12 +1,12 @@
 """The status of a KafkaMigration, folded in one place from what was decided and seen in a pass."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from switchover.api.conditions import Condition, ConditionType, set_condition
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState, NodeMode
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
-from switchover.api.status import Direction, Transition
+from switchover.api.status import Direction, MoveKind
 from switchover.cluster import names, partition_states, quotas
 from switchover.cluster.effects import CreateStates, SetQuota
 from switchover.cluster.estimate import rollback_seconds
@@ -80,8 +80,9 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
     volumes, caught_up = volumes_on_record(picture)
     note = "; ".join(filter(None, (
         decision.note, on_whose_word(before, at, approvals), _on_which_backups(picture, at),
-        _coordinations_lost(picture, at), _incident(decision, old.history),
-        _dual_write_put_right(picture, decision, old.history), caught_up)))
+        _coordinations_lost(picture, at))))
+    befallen = (*_incident(decision), *_dual_write_put_right(picture, decision),
+                *(((MoveKind.VOLUME_CAUGHT_UP, caught_up),) if caught_up else ()))
     done = record.has_succeeded(
         decision, old, proven=at.direction is Direction.FORWARD and at.step in AFTER_FINALIZE)
     outlook = Outlook(
@@ -90,7 +91,7 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
         lost=lost, believed=believed, can_go_back=can_go_back,
         back_seconds=rollback_seconds(picture.at(at)) if can_go_back else 0.0,
         measured=measured(picture, old.broker_restarts + old.controller_restarts + len(to_replace)))
-    told = shared(migration, picture, decision, outlook, hashed, approvals, spent, remaining, note)
+    told = shared(migration, picture, decision, outlook, hashed, approvals, spent, remaining, note, befallen)
     return KafkaMigrationStatus(**{
         **told,
         "metadata_state": metadata_state(picture, old.metadata_state),
@@ -177,25 +178,21 @@ def _coordinations_lost(picture: Picture, at: Position) -> str:
     return f"{several(named)} cannot go back to ZooKeeper from here: old consumers find no broker on KRaft"
 
 
-def _incident(decision: Decision, history: tuple[Transition, ...]) -> str:
-    """What befell the volumes, told once; "" when nothing did."""
+def _incident(decision: Decision) -> Iterator[tuple[MoveKind, str]]:
+    """What befell the volumes."""
     found = decision.judged.get(VOLUMES_KEPT.name)
-    if found is None or found.verdict.reason not in (VOLUME_REPLACED.name, QUORUM_VOLUMES_LOST.name):
-        return ""
-    told = f"incident: {found.verdict.message} (now {found.verdict.observed})"
-    return "" if any(told in item.message for item in history) else told
+    if found is not None and found.verdict.reason in (VOLUME_REPLACED.name, QUORUM_VOLUMES_LOST.name):
+        yield MoveKind.INCIDENT, f"incident: {found.verdict.message} (now {found.verdict.observed})"
 
 
-def _dual_write_put_right(picture: Picture, decision: Decision, history: tuple[Transition, ...]) -> str:
-    """What is changed in the user's metadata; told once."""
+def _dual_write_put_right(picture: Picture, decision: Decision) -> Iterator[tuple[MoveKind, str]]:
+    """What is changed in the user's metadata."""
     if any(isinstance(effect, SetQuota) for effect in decision.effects):
-        told = f"dual write stood still: {', '.join(quotas.told(each) for each in quotas.in_the_way(picture))}"
+        found = ", ".join(quotas.told(each) for each in quotas.in_the_way(picture))
+        yield MoveKind.DUAL_WRITE_REPAIRED, f"dual write stood still: {found}"
     elif any(isinstance(effect, CreateStates) for effect in decision.effects):
         found = partition_states.named(partition_states.in_the_way(picture))
-        told = f"dual write stood still: states created in ZooKeeper for {found}"
-    else:
-        return ""
-    return "" if any(told in item.message for item in history) else told
+        yield MoveKind.DUAL_WRITE_REPAIRED, f"dual write stood still: states created in ZooKeeper for {found}"
 
 
 def _zookeeper_released(decision: Decision) -> bool:

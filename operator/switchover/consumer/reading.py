@@ -61,7 +61,7 @@ def _registrations(client: KazooClient, layout: Layout) -> tuple[dict[str, Regis
         try:
             registrations[consumer_id] = registration.decoded(data)
         except Malformed as problem:
-            malformed[consumer_id] = str(problem)
+            malformed[consumer_id] = problem.args[0]
     return registrations, malformed
 
 

@@ -22,7 +22,8 @@ _QUIET = re2.Options()
 _QUIET.log_errors = False
 
 
-NOT_JSON = "is not JSON"
+class NotJson(str):
+    """What is wrong with a registration of another client than the Java one."""
 
 
 class Malformed(Exception):
@@ -72,7 +73,7 @@ def decoded(data: bytes | None) -> Registration:
     try:
         content = documents.parsed(data or b"")
     except ValueError:
-        raise Malformed(NOT_JSON) from None
+        raise Malformed(NotJson("is not JSON")) from None
     if not isinstance(content, dict):
         raise Malformed("is not a JSON object")
     subscription = content.get("subscription")

@@ -8,7 +8,7 @@ from switchover.coordination import assignment
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.assignment import Strategy, Text
 from switchover.coordination.mode import Mode
-from switchover.coordination.registration import NOT_JSON, Malformed, Registration
+from switchover.coordination.registration import Malformed, NotJson, Registration
 from switchover.partition import TopicPartition
 
 
@@ -49,9 +49,9 @@ class World:
     def foreign(self) -> str:
         """A node of a client that is not the Java one, in words, or nothing. pykafka registers the bare name of a topic, and
         owns `owners/b'TOPIC'/LEADER-PARTITION`; it commits to Kafka as nobody's member (pykafka 2.8.0, tried)."""
-        named = sorted(consumer_id for consumer_id, words in self.malformed.items() if words == NOT_JSON)
+        named = sorted(consumer_id for consumer_id, words in self.malformed.items() if isinstance(words, NotJson))
         if named:
-            return f"the registration of {named[0]} {NOT_JSON}"
+            return f"the registration of {named[0]} {self.malformed[named[0]]}"
         return f"{self.strange_owners[0]} is no old consumer's owner node" if self.strange_owners else ""
 
     def streams(self, *, exclude_internal: bool = True) -> dict[str, Mapping[str, int]]:

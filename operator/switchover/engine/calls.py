@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from switchover.api.conditions import Condition, ConditionStatus, ConditionType, find_condition
-from switchover.api.status import MigrationStatus, Phase, Severity
-from switchover.engine.status import AUTOMATIC_ROLLBACK, by_itself
+from switchover.api.status import MigrationStatus, MoveKind, Phase, Severity
+from switchover.engine.status import by_itself
 from switchover.reasons.reason import Reason
 from switchover.reasons.walk import APPROVAL_VOID
 from switchover.reasons.workloads import REVERTED_BY_GITOPS
@@ -53,7 +53,7 @@ def _calls(before: MigrationStatus, after: MigrationStatus) -> Iterator[Call]:
     if stalled is not None and (was is None or was.reason != stalled.reason):
         yield Call("Stalled", stalled.reason, f"{stalled.reason}: {stalled.message}", warning=True, news=News.STALLED)
     if after.rollback.failure and not before.rollback.failure:
-        yield Call(AUTOMATIC_ROLLBACK, after.rollback.failure, by_itself(after.rollback), warning=True,
+        yield Call(MoveKind.AUTOMATIC_ROLLBACK, after.rollback.failure, by_itself(after.rollback), warning=True,
                    news=News.ROLLING_BACK)
     known = {(item.code, item.subject) for item in before.findings}
     found = [item for item in after.findings

@@ -1,6 +1,6 @@
 """The part of the status that every migration has, folded in one place from what was decided in a pass."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -20,6 +20,7 @@ from switchover.api.status import (
     Direction,
     Finding,
     MigrationStatus,
+    MoveKind,
     Phase,
     Rollback,
     Severity,
@@ -81,7 +82,8 @@ def has_succeeded(decision: Decision, before: MigrationStatus, *, proven: bool) 
 
 
 def shared(migration: Migration, picture: Picture, decision: Decision, outlook: Outlook, plan_hash: str,
-           approvals: tuple[AcceptedApproval, ...], spent: Spent, remaining: float | None, note: str) -> dict[str, Any]:
+           approvals: tuple[AcceptedApproval, ...], spent: Spent, remaining: float | None, note: str,
+           befallen: Iterable[tuple[MoveKind, str]] = ()) -> dict[str, Any]:
     """The fields of MigrationStatus after this pass; pure, so that the same pass always folds to the same status."""
     old, at, before, now = migration.status, decision.position, picture.position, picture.now
     findings = fold.findings_of(decision.judged, () if before.step == PREFLIGHT else old.findings)
@@ -96,7 +98,7 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
     if at.finished and decision.stalled is None:
         waiting = () if given_up is None else (given_up,)
     standstill = _standstill(decision, outlook, given_up)
-    summary = standstill[1] if standstill is not None else _summary(migration, decision, outlook, waiting, rollback)
+    summary = standstill[1] if standstill is not None else _summary(migration, before, decision, outlook, waiting, rollback)
     remaining = None if standstill is not None else remaining       # until somebody acts
     return {
         "observed_generation": migration.metadata.generation,
@@ -114,7 +116,7 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
         "approvals": approvals,
         "requesters": noted(old.requesters, migration.metadata.annotations.get(REQUESTER, "")),
         "steps": fold.steps_of(old.steps, before, at, now),
-        "history": fold.history_of(old.history, before, at, note, now),
+        "history": fold.history_of(old.history, before, at, note, now, befallen),
         "evidence": fold.evidence_of(old.evidence, before, at, decision.judged, outlook.final, note, now),
         "measurements": old.measurements if before.finished else measured_of(
             old.measurements, outlook.measured, before.entered, now),
@@ -205,14 +207,14 @@ def _standstill(decision: Decision, outlook: Outlook, given_up: WaitingFor | Non
     return stalled.verdict.reason, stalled.verdict.message
 
 
-def _summary(migration: Migration, decision: Decision, outlook: Outlook, waiting: Sequence[WaitingFor],
+def _summary(migration: Migration, before: Position, decision: Decision, outlook: Outlook, waiting: Sequence[WaitingFor],
              rollback: Rollback) -> str:
     """The one sentence that `status.summary` and the conditions have where nobody must act, and so `kubectl wait`, Flux and
     Argo CD print."""
     at = decision.position
     if at.finished:
         return outlook.success if outlook.succeeded else "every step is taken back"
-    sentence = fold.sentence_of(at, waiting, decision.note)
+    sentence = fold.sentence_of(before, at, waiting, decision.note)
     if at.direction is Direction.BACKWARD:
         because = f"rolling back {fold.by_itself(rollback)}; " if at.failure else ""
         return f"{because}{sentence}{f'; then attempt {at.attempt + 1} begins' if is_retried(migration) else ''}"

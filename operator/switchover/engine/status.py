@@ -15,6 +15,7 @@ from switchover.api.status import (
     GateStreak,
     Made,
     MigrationStatus,
+    MoveKind,
     Progress,
     Rollback,
     Severity,
@@ -39,10 +40,8 @@ WAITING_SHOWN = 20
 HISTORY_KEPT = 50
 ANSWERS_KEPT = 64
 DOCS = "docs"
-MOVED, TURNED, AUTOMATIC_ROLLBACK = "Moved", "Turned", "AutomaticRollback"
-"""Reasons of moves: on in the same direction, in the other one because somebody wants it, and back without being asked."""
-TURNS = (TURNED, AUTOMATIC_ROLLBACK)
 FINDINGS_KEPT = 100
+LASTING = (MoveKind.INCIDENT, MoveKind.DUAL_WRITE_REPAIRED)
 _WEIGHT = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 2}
 _URGENCY = {Outcome.FAIL: 0, Outcome.UNKNOWN: 1, Outcome.WAIT: 2, Outcome.PASS: 3}
 
@@ -201,13 +200,14 @@ def column_of(waiting: Sequence[WaitingFor]) -> str:
     return f"{first.reason} {first.subject}".strip()
 
 
-def sentence_of(at: Position, waiting: Sequence[WaitingFor], note: str) -> str:
+def sentence_of(before: Position, at: Position, waiting: Sequence[WaitingFor], note: str) -> str:
     """What is done or waited for, in one sentence."""
     place = at.step if at.direction is Direction.FORWARD else f"taking {at.step} back"
     if at.batch is not None:
         place += f", batch {at.batch.index} ({', '.join(at.batch.nodes[:3])}{', …' if len(at.batch.nodes) > 3 else ''})"
     if not waiting:
-        return note if note.startswith(place) else f"{place}: {note or 'under way'}"
+        names_it = kind_of(before, at) in (MoveKind.STEP_BEGUN, MoveKind.STEP_WAITS_AGAIN)
+        return note if names_it else f"{place}: {note or 'under way'}"
     others = len(waiting) - 1
     more = f" (and {others} more in status.waitingFor)" if others else ""
     return f"{place} waits for {waiting[0].gate}: {waiting[0].message}{more}"
@@ -297,15 +297,42 @@ def given_up(rollback: Rollback, named: tuple[str, str], attempt: int, before: P
         runbook_url=f"{DOCS}/{runbook_of(rollback.failure)}")
 
 
-def history_of(before: tuple[Transition, ...], old: Position, new: Position, note: str,
-               now: float) -> tuple[Transition, ...]:
-    """The last moves, this one at the end."""
-    if not note:
-        return before
-    turned = TURNED if new.direction is not old.direction else MOVED
-    move = Transition(time=datetime.fromtimestamp(now, UTC), from_=_place(old), to=_place(new), direction=new.direction,
-                      reason=AUTOMATIC_ROLLBACK if rolls_back_by_itself(old, new) else turned, message=note)
-    return (*before, move)[-HISTORY_KEPT:]
+def kind_of(old: Position, new: Position) -> MoveKind:
+    """What kind of move leads from one position to the other."""
+    if new.direction is not old.direction:
+        return MoveKind.AUTOMATIC_ROLLBACK if rolls_back_by_itself(old, new) else MoveKind.TURNED
+    if old.failure and not new.failure:
+        return MoveKind.ROLLBACK_ACKNOWLEDGED
+    if new.step != old.step or new.finished is not old.finished:
+        again = new.step == PREFLIGHT and new.direction is Direction.FORWARD
+        return MoveKind.SPEC_CHANGED if again else MoveKind.STEP_DONE
+    if (old.opened is None) is not (new.opened is None):
+        return MoveKind.STEP_WAITS_AGAIN if new.opened is None else MoveKind.STEP_BEGUN
+    return _kind_within(old, new)
+
+
+def _kind_within(old: Position, new: Position) -> MoveKind:
+    """Of a move within a step. No step has both a remediation and batches that can be void."""
+    before, after = old.batch, new.batch
+    if after is not None and (before is None or before.rescue is not after.rescue):
+        return MoveKind.REMEDIATION_BEGUN if after.rescue else MoveKind.BATCH_BEGUN
+    if before is not None and after is None:
+        done = before.rescue or new.batches_done > old.batches_done
+        return MoveKind.BATCH_DONE if done else MoveKind.BATCH_VOID
+    if before is not None and after is not None and before.proven != after.proven:
+        return MoveKind.BAKE_RESTARTED if after.proven is None else MoveKind.BATCH_PROVEN
+    return MoveKind.POD_CHOSEN if put_on_record_to_be_replaced(old, new) else MoveKind.MOVED
+
+
+def history_of(before: tuple[Transition, ...], old: Position, new: Position, note: str, now: float,
+               befallen: Iterable[tuple[MoveKind, str]] = ()) -> tuple[Transition, ...]:
+    """The last moves, this one at the end, and what has `befallen`; of that what lasts is told once."""
+    moves = [Transition(time=datetime.fromtimestamp(now, UTC), from_=_place(old), to=_place(new), direction=new.direction,
+                        reason=kind_of(old, new), message=note)] if note else []
+    there = {(each.reason, each.message) for each in before if each.reason in LASTING}
+    noted = (Transition(time=datetime.fromtimestamp(now, UTC), from_=_place(new), to=_place(new), direction=new.direction,
+                        reason=kind, message=words) for kind, words in befallen)
+    return (*before, *moves, *(each for each in noted if (each.reason, each.message) not in there))[-HISTORY_KEPT:]
 
 
 def evidence_of(before: tuple[Evidence, ...], old: Position, new: Position, judged: Mapping[str, Judgement],

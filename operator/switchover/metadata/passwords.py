@@ -21,9 +21,12 @@ _PASSWORDS = (
 _SECRET = re.compile(r"password|secret|jaas|credential|token|private", re.IGNORECASE)
 ENCODER_SECRET = "password.encoder.secret"
 """The brokers' own setting, with which all of a cluster encrypt alike; Kafka never tells it."""
-SECRET_NOT_KNOWN = f"encrypted, and {ENCODER_SECRET} is not known"
 _KEY_FACTORY = re.compile(r"PBKDF2WithHmacSHA(1|224|256|384|512)")
 _LARGEST_ITERATIONS = 10_000_000                # some seconds of work
+
+
+class SecretNotKnown(str):
+    """Why a node cannot be read: it is encrypted, and with what is not known."""
 
 
 def is_password(name: str) -> bool:
@@ -43,7 +46,7 @@ def decrypted(text: str, secret: str | None) -> str:
     """
     if secret is None:
         if "encryptedPassword:" in text:
-            raise ValueError(SECRET_NOT_KNOWN)
+            raise ValueError(SecretNotKnown(f"encrypted, and {ENCODER_SECRET} is not known"))
         return text
     parts = dict(item.split(":", 1) for item in text.split(",") if ":" in item)
     try:

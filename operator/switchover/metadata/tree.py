@@ -39,8 +39,6 @@ PRODUCER_IDS = "/latest_producer_id_block"
 FEATURE = "/feature"
 """Nothing of it is metadata that is compared; a broker of either mode reads it when it starts."""
 
-UNSTARTABLE = "and no broker starts"
-"""Of a topic's setting that a controller copies as it is."""
 _DEFAULT = "<default>"
 _CONTROLLER = -1                                # who KRaft's controllers say they are in PRODUCER_IDS
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
@@ -53,6 +51,10 @@ Entries = tuple[tuple[str, Any, Any], ...]
 def state_path(topic: str, index: int) -> str:
     """The node of a partition's state."""
     return f"/brokers/topics/{topic}/partitions/{index}/state"
+
+
+class Unstartable(str):
+    """Why a topic's settings are malformed: no broker starts with them, and a controller copies them as they are."""
 
 
 class TreeParser:
@@ -71,7 +73,7 @@ class TreeParser:
                 return ()
             return tuple(self._entries(path.split("/")[1:], data or b""))
         except ValueError as error:
-            return (("malformed", path, str(error)),)
+            return (("malformed", path, error.args[0] if type(error) is ValueError else str(error)),)
 
     def _entries(self, parts: list[str], data: bytes) -> Iterable[tuple[str, Any, Any]]:
         match parts:
@@ -144,7 +146,7 @@ def _config(data: bytes) -> Mapping[str, str]:
 def _topic_settings(config: Mapping[str, str]) -> Mapping[str, str]:
     for key, value in config.items():
         if key in TOPIC_SETTINGS and (why := why_not(TOPIC_SETTINGS[key], value)):
-            raise ValueError(f"{key} {why}, {UNSTARTABLE} with it")
+            raise ValueError(Unstartable(f"{key} {why}, and no broker starts with it"))
     return config
 
 

@@ -7,7 +7,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import zookeeper
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, several, unknown, warn
 from switchover.kafka.node import BrokerView
-from switchover.metadata.passwords import ENCODER_SECRET, SECRET_NOT_KNOWN
+from switchover.metadata.passwords import ENCODER_SECRET, SecretNotKnown
 from switchover.outside.observed import Known
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.notes import LOW_CONTROLLER_EPOCH, SINGLE_ZOOKEEPER, ZOOKEEPER_TELLS_NOTHING
@@ -55,7 +55,7 @@ def find_malformed_nodes(picture: Picture) -> Iterator[Verdict]:
         raise Unseen(unknown(ZOOKEEPER_UNKNOWN, malformed.why, subject="ZooKeeper's metadata"))
     found = {path: why for path, why in malformed.value.items() if not path.startswith(TOPICS)}
     for path, why in sorted(found.items())[:MALFORMED_TOLD]:
-        if SECRET_NOT_KNOWN in why:
+        if isinstance(why, SecretNotKnown):
             yield fail(ENCODER_SECRET_MISSING, f"{path}: {why}", subject=path, observed=f"{len(found)} nodes",
                        unblocks=f"put the brokers' {ENCODER_SECRET} into the Secret of spec.zookeeper.credentialsRef, under"
                        " that name; leave the node as it is")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from switchover.cluster.rehearsal.course import Process, Reached
 from switchover.grouped import grouped
 from switchover.metadata.node_json import document
-from switchover.metadata.tree import UNSTARTABLE
+from switchover.metadata.tree import Unstartable
 from switchover.zookeeper.tree import Tree, is_metadata
 
 _OF_A_TOPIC = re.compile(r"/(?:brokers|config)/topics/([^/]+)(?:/.*)?")
@@ -30,7 +30,7 @@ def suspects(tree: Tree, process: Process, reached: Reached = Reached.DUAL_WRITE
     malformed = {*metadata.malformed} | nameless
     if not malformed:
         return tuple(named) if len(named) == 1 else ()
-    copied = {path for path, why in metadata.malformed.items() if path.startswith("/config/topics/") and UNSTARTABLE in why}
+    copied = {path for path, why in metadata.malformed.items() if isinstance(why, Unstartable)}
     read_there = {path for path in malformed - copied
                   if (reached is Reached.NOTHING) == path.startswith("/brokers/topics/")}
     return tuple(sorted(malformed & named or read_there or malformed))
