@@ -66,11 +66,12 @@ lock: $(UV) ## resolve pyproject.toml into requirements/*.txt
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 .PHONY: lint check coverage crds stories notice sbom test collected test-long browser shard ledger $(LAYERS)
-lint: venv ## ruff, mypy, import contracts, generated CRDs
+lint: venv ## ruff, mypy, import contracts, the ratchet, generated CRDs
 	$(call say,lint)
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tests/ratchet.py
 	$(BIN)/python -m switchover.api.crds --check crds
 
 check: lint ## lint and the tests of the pure core, in two workers: before every commit
