@@ -9,25 +9,32 @@ from made_reasons import fail, unknown, wait
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.effects import Evict
 from switchover.engine.gate import Streak, Verdict, passed
-from switchover.engine.plan import Decision, Intent, Leg, Plan, Step, decide
+from switchover.engine.plan import Decision, Intent, Leg, Plan, Rescue, Step, decide
 from switchover.engine.position import NodeRecord, Position
+from switchover.engine.rollout import BatchSize
+from switchover.outside.observed import Known
 from unit.group_pictures import at_start
 from unit.pictures import moment
 from unit.small_plan import (
     BACKWARD,
+    BAKE,
     FORWARD,
     MAKE,
     NEW,
+    NODES,
     NOW,
     OLD,
     PLAN,
     SEAL,
     UNMAKE,
+    Node,
     Scene,
     World,
     gate,
     intent,
     moving,
+    perform,
+    rollout,
     start,
 )
 
@@ -506,6 +513,23 @@ def test_of_several_overdue_gates_the_one_that_saw_something_is_told():
         decision = walk.decide(now=now, Blind=unknown("NotObserved", "no answer"), Seeing=CLOSED[0])
     assert decision.stalled is not None
     assert decision.stalled.verdict.reason == "Waiting"
+
+
+def test_a_remediation_that_ends_nothing_bakes_all_the_same_so_that_the_next_node_gets_its_turn():
+    """Else it is proven and unproven for ever: the gate that is shut is the one that it is for."""
+    healthy = replace(gate("Healthy"), patience=lambda _: 10.0)
+    restart = replace(rollout(OLD, (BatchSize(1, BAKE),)), restart=True,
+                      left=lambda scene: Known([name for name in NODES if name not in scene.position.rescued], NOW))
+    step = Step("Move", forward=Leg(watch=(healthy,), rescues=(Rescue((healthy,), restart),)), back=None)
+    walk = Walk(at("Move", opened=True), MADE, Plan((step,)))
+    for second in range(60):
+        for effect in walk.decide(now=NOW + second, Healthy=CLOSED[0]).effects:
+            world = perform(walk.scene.world, effect)
+            if isinstance(effect, Evict):
+                world = world.with_node(effect.pod, Node(uid="u2"))
+            walk.scene = replace(walk.scene, world=world)
+    assert walk.scene.position.rescued == NODES
+    assert walk.scene.position.batch is None
 
 
 def test_what_others_did_to_earlier_steps_is_taken_back_before_a_step_begins():

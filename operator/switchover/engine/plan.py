@@ -311,7 +311,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         closed = replace(at, opened=None, batch=None, batches_done=0, nodes={**at.nodes, **step.unbegun(picture)})
         return closed, (), f"{step.name} waits again: no approval of it counts any more, and nothing of it was done"
     if not judge.all_open(leg.watch, picture):
-        if judge.spoilt(leg.watch) and at.batch is not None and at.batch.proven is not None:
+        if judge.spoilt(leg.watch) and _bakes(at):
             return at.unproven(), (), "a watch gate closed: the bake starts anew"
         return _rescue(leg, picture, judge, now)
     if effects := leg.goal(picture):
@@ -351,9 +351,14 @@ def _stand(leg: Leg[P], picture: P, judge: Judge[P]) -> tuple[Position, tuple[Ef
         batch = next((move.position.batch for move in moves if not move.complete), None)
         spoilt = spoilt or (batch is not None and batch.proven is None)
     judge.all_open(leg.done, picture)
-    if spoilt and at.batch is not None and at.batch.proven is not None:
+    if spoilt and _bakes(at):
         return at.unproven(), (), "a gate closed in the pause: the bake starts anew"
     return at, (), ""
+
+
+def _bakes(at: Position) -> bool:
+    """Whether a batch bakes that a watch gate can make void. A remediation goes on while one is shut, which it is for."""
+    return at.batch is not None and at.batch.proven is not None and not at.batch.rescue
 
 
 def _in_turn(leg: Leg[P], at: Position) -> tuple[Rollout[P], ...]:
