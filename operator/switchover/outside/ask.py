@@ -21,6 +21,8 @@ LARGEST_TREE_SECONDS = 300.0
 """How long the reading of a whole tree of ZooKeeper's may take."""
 PATIENCE_SECONDS = 1.0
 """How long a new answer is waited for by who is content with the last one."""
+SPARED_SECONDS = 60.0
+"""How long nobody is asked again who let a question wait that holds something there."""
 DEFECTS: set[str] = set()
 """Where an answer met an error that nobody expected; each place is logged once."""
 
@@ -65,6 +67,7 @@ class Answers:
     def __init__(self, clock: Clock | None = None) -> None:
         """Without a clock, times are the event loop's."""
         self._clock = clock
+        self._unanswered: dict[Hashable, tuple[float, float, Unknown]] = {}      # since when, until when, and why
         self._answers: dict[Hashable, tuple[object, Known[Any]]] = {}
         self._asking: dict[Hashable, tuple[object, asyncio.Task[Known[Any]]]] = {}
 
@@ -100,6 +103,20 @@ class Answers:
                        made_of: object = None) -> Observed[T]:
         """As `get`, and every error becomes Unknown."""
         return await _observed(self.get(key, ask, seconds, made_of, within=READ_SECONDS), READ_SECONDS)
+
+    async def sparing(self, key: Hashable, ask: Callable[[], Awaitable[T]], seconds: float,
+                      made_of: object = None) -> Observed[T]:
+        """As `observed`, for a question that holds something of whoever lets it wait: that one is asked again after
+        SPARED_SECONDS, and then after as long again as it has been silent."""
+        now = self._now()
+        since, until, why = self._unanswered.get(key, (now, 0.0, None))
+        if why is not None and now < until:
+            return why
+        found, ended = await self.observed(key, ask, seconds, made_of), self._now()
+        self._unanswered.pop(key, None)
+        if isinstance(found, Unknown) and ended - now >= PATIENCE_SECONDS:
+            self._unanswered[key] = since, ended + max(SPARED_SECONDS, ended - since), found
+        return found
 
     async def _ask(self, key: Hashable, ask: Callable[[], Awaitable[T]], made_of: object,
                    within: float | None) -> Known[T]:

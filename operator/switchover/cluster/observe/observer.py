@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec, KafkaMigrationStep
 from switchover.api.status import Direction
-from switchover.cluster import names, needs, own_addresses
+from switchover.cluster import modes, names, needs, own_addresses
 from switchover.cluster.effects import CreateStates, DeleteZNode, RaiseEpoch, RaiseVersions, SetQuota
 from switchover.cluster.ending import zookeeper_servers
 from switchover.cluster.facts import Examination, Facts, KubernetesState, Written
@@ -21,7 +21,7 @@ from switchover.cluster.observe.leftovers import leftovers
 from switchover.cluster.observe.parity import ParityWatch
 from switchover.cluster.observe.preflight import Examiner
 from switchover.cluster.observe.rehearsal import Rehearsals
-from switchover.cluster.picture import Picture
+from switchover.cluster.picture import Picture, observed_mode
 from switchover.cluster.plan import PLAN
 from switchover.engine.effects import Elsewhere
 from switchover.kafka.node import NOT_LISTENING, BrokerView, NodeAnswer
@@ -204,7 +204,7 @@ class Observer:
             quorum=quorum.result(),
             log=log.result(),
             parity=self._parity.end(log.result()) if parity else self._parity.forget(),
-            min_insync=await self._min_insync(brokers, seen),
+            min_insync=await self._min_insync(brokers, seen, _without_zookeeper(answers.result(), zookeeper.result())),
             broker_settings=settings.result(),
             identities=identified,
             markers=markers.result(),
@@ -352,18 +352,26 @@ class Observer:
         asked = {broker_id: address for broker_id, address in brokers.items() if broker_id in moving}
         return await self._each(asked, self._brokers_client.marker)
 
-    async def _min_insync(self, brokers: Mapping[int, Address | None],
-                          views: Mapping[int, Observed[BrokerView]]) -> Observed[Mapping[str, int]]:
-        """Asked of a broker that has just told of the most topics: one that has just started knows none for a moment."""
-        told = {address: {partition.topic for partition in view.value.partitions} for broker, address in brokers.items()
-                if address is not None and isinstance(view := views[broker], Known)}
+    async def _min_insync(self, brokers: Mapping[int, Address | None], views: Mapping[int, Observed[BrokerView]],
+                          without_zookeeper: Set[int]) -> Observed[Mapping[str, int]]:
+        """Asked of a broker that has just told of the most topics: one that has just started knows none for a moment.
+
+        One that has lost ZooKeeper is not asked (docs/facts/kraft.md#settings-of-topics-without-zookeeper).
+        """
+        told = {(broker, address): {partition.topic for partition in view.value.partitions}
+                for broker, address in brokers.items() if address is not None and isinstance(view := views[broker], Known)}
         if not told:
             return Unknown("no broker tells which topics there are")
         if not (topics := set().union(*told.values())):
             return Known({}, self._clock.now())
-        broker = max(told, key=lambda address: len(told[address]))
-        return await self._answers.observed(
-            "minima", lambda: self._brokers_client.min_insync_replicas(broker, topics), MINIMA_SECONDS, made_of=topics)
+        asked = {each: known for each, known in told.items() if each[0] not in without_zookeeper}
+        if not asked:
+            lost = ", ".join(str(broker) for broker, _ in sorted(told))
+            return Unknown(f"min.insync.replicas is asked of no broker that has lost ZooKeeper: brokers {lost} are not in"
+                           " /brokers/ids, or ZooKeeper does not answer")
+        broker, address = max(asked, key=lambda each: len(asked[each]))
+        return await self._answers.sparing(("minima", broker), lambda: self._brokers_client.min_insync_replicas(
+            address, topics), MINIMA_SECONDS, made_of=topics)
 
     async def _controller(self, address: Address) -> NodeAnswer:
         try:
@@ -426,6 +434,13 @@ class Observer:
         if now - written.value.offset_since <= picture.spec.gates.dual_write_max_age_seconds:
             return Known({}, now)
         return await self._known(self.zookeeper.stateless(), EPOCH_SECONDS)
+
+
+def _without_zookeeper(answers: Mapping[int, Observed[NodeAnswer]], zookeeper: Observed[ZooKeeperState]) -> set[int]:
+    """The brokers that need ZooKeeper and have no session there, as far as can be seen."""
+    registered = zookeeper.value.brokers if isinstance(zookeeper, Known) else {}
+    return {broker for broker, answer in answers.items() if broker not in registered
+            and not (isinstance(answer, Known) and observed_mode(answer.value) in modes.ON_KRAFT)}
 
 
 def _provided(picture: Picture, found: Workload | None) -> Workload | None:

@@ -162,7 +162,7 @@ class GroupObserver:
             coordinators = then.create_task(self._answers.observed(
                 "coordinators", lambda: groups.coordinators(spec.group),
                 COORDINATORS_SECONDS if fresh else COORDINATORS_LOOKING_SECONDS))
-            topic = then.create_task(self._answers.observed("topic", groups.offsets_topic, SETTINGS_SECONDS))
+            topic = then.create_task(self._answers.sparing("topic", groups.offsets_topic, SETTINGS_SECONDS))
             load = then.create_task(self._load(named, group, groups))
             readiness = then.create_task(self._readiness(named, picture, groups))
             offered = then.create_task(self._offered(named, picture, groups))
