@@ -9,7 +9,7 @@ from switchover.api.status import Verdict as Outcome
 from switchover.cluster.gates.dual_write import copy_timeout
 from switchover.kafka.node import Partition
 from unit.kraft_gates import GATES, claimed, dual_write, outcome, to_b
-from unit.kraft_spoilers import migration_node, written
+from unit.kraft_spoilers import migration_node, standing, written
 from unit.pictures import ACTIVE, NOW, moment, spoil_each
 
 
@@ -37,3 +37,12 @@ def test_zookeepers_clock_makes_no_driver_dead_or_alive(hour: float):
     clock = migration_node(mtime=NOW + hour)
     assert GATES["DriverAlive"].check(written(NOW - 60)(clock(dual_write()))).reason == "DualWriteStuck"
     assert outcome("DriverAlive", written(NOW - 1)(clock(dual_write()))) is Outcome.PASS
+
+
+def test_a_driver_that_writes_nothing_is_named_and_no_record_is_blamed():
+    """The controllers were cut off from ZooKeeper: there is no record to look for in the log."""
+    silent = written(NOW - 60, offset_since=NOW - 60)(standing(60)(dual_write()))
+    found = GATES["DriverAlive"].check(silent)
+    assert (found.reason, found.message.partition(" writes")[0]) == (
+        "DualWriteStuck", "the leading controller, kafka-controller-0,")
+    assert outcome("DualWriteBegins", silent) is Outcome.PASS

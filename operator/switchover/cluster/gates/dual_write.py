@@ -1,10 +1,12 @@
 """The claim, the copy, and the dual write that follows."""
 
+from switchover.api.status import Verdict as Outcome
 from switchover.cluster import partition_states, quotas
 from switchover.cluster.gates.read import (
     copied_under_claim,
     hand_on_command,
     is_claimed,
+    leading_controller,
     log_of,
     quorum_of,
     samples,
@@ -196,9 +198,10 @@ def check_driver_alive(picture: Picture) -> Verdict:
     if isinstance(age, Verdict):
         return age
     if age > limit:
-        return wait(DUAL_WRITE_STUCK, "the leading controller writes nothing to ZooKeeper, nor tells brokers in ZooKeeper"
-                    " mode what changes", subject="/migration", observed=f"{age:.0f} s old", threshold=f"{limit} s",
-                    unblocks=f"it reaches ZooKeeper again; {_another_leads(picture)}")
+        who = f", {leader}," if (leader := leading_controller(picture)) else ""
+        return wait(DUAL_WRITE_STUCK, f"the leading controller{who} writes nothing to ZooKeeper, nor tells brokers in"
+                    " ZooKeeper mode what changes", subject="/migration", observed=f"{age:.0f} s old",
+                    threshold=f"{limit} s", unblocks=f"it reaches ZooKeeper again; {_another_leads(picture)}")
     return passed(f"/migration is {age:.1f} s old")
 
 
@@ -233,11 +236,13 @@ def check_partition_states(picture: Picture) -> Verdict:
 def check_dual_write_begins(picture: Picture) -> Verdict:
     """Dual write begins with all of KRaft's metadata, and repeats itself at a record that ZooKeeper's side of Kafka refuses:
     `/migration` is touched, and its offset stays (docs/facts/rehearsal.md)."""
-    log, stood = log_of(picture), stands_still(picture)
+    log, stood, driver = log_of(picture), stands_still(picture), check_driver_alive(picture)
     if isinstance(log, Verdict):
         return log
     if isinstance(stood, Verdict):
         return stood
+    if driver.outcome is Outcome.WAIT:
+        return passed("the driver writes nothing, which is said elsewhere: no record is refused")
     if found := quotas.in_the_way(picture):
         more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
         return wait(QUOTA_STOPS_DUAL_WRITE, f"ZooKeeper's side of Kafka does not take the {found[0]}{more}",
