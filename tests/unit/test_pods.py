@@ -114,6 +114,15 @@ def test_a_sidecar_among_the_init_containers_holds_nothing_back() -> None:
     assert read_pod(found, frozenset(), {}).reached == Reached(Stage.RUNNING, "kafka", at("20:00:00"))
 
 
+def test_of_what_java_threw_the_words_are_told_and_not_the_stack() -> None:
+    """The disk of a controller was full; the stack alone is longer than what is told."""
+    log = "\n".join(["ERROR Encountered fatal fault: caught exception", "java.io.IOException: No space left on device",
+                     *(f"\tat org.apache.kafka.storage.log.Frame{number}.call(Frame.java:24)" for number in range(40))])
+    told = read_pod(pod(containerStatuses=[container(terminated={"exitCode": 1, "message": log})]), frozenset(), {}).trouble
+    assert told == ("container kafka ended with 1: ERROR Encountered fatal fault: caught exception"
+                    " / java.io.IOException: No space left on device")
+
+
 def test_of_a_long_termination_message_the_last_words_are_told_without_credentials() -> None:
     end = ["", "salt=c2FsdA==,stored_key=a2V5", " Password: s3cret now "]
     log = "\n".join([*(f"line {number}" for number in range(200)), *end])

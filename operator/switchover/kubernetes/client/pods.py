@@ -196,8 +196,10 @@ def in_words(source: Mapping[str, Any]) -> str:
 
 
 def _last_words(message: str) -> str:
-    """Its last lines, without what looks like a credential."""
-    told = _CREDENTIAL.sub(r"\1(hidden)", " / ".join(line.strip() for line in message.splitlines() if line.strip()))
+    """Its last lines, without what looks like a credential, and without Java's stack: what was thrown stands above it."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    said = [line for line in lines if not (line.startswith("at ") and line.endswith(")"))]
+    told = _CREDENTIAL.sub(r"\1(hidden)", " / ".join(said))
     return told if len(told) <= _LAST_WORDS else f"… {told[-_LAST_WORDS:]}"
 
 
