@@ -377,3 +377,18 @@ def test_who_is_named_after_the_end_is_noted_as_well(world: MigrationWorld) -> N
         return bool(world.status.get("requesters") == ["alice"])
 
     assert world.live(named_and_noted, limit=600)
+
+
+@HOW_FAR
+def test_no_broker_moves_to_kraft_while_a_controller_does_not_follow(world: MigrationWorld, whole: bool) -> None:
+    """Brokers on KRaft live by the quorum, and the next controller that is lost would be one too many."""
+    assert world.live(lambda: world.step == "DualWrite")
+    follower = next(pod for pod, node in world.kafka.nodes.items()
+                    if node.mode == Mode.MIGRATION_CONTROLLER and node.node_id != world.kafka.leader)
+    world.kafka.hang(follower)
+    assert world.live(lambda: world.step == "MoveBrokers" and waits_for(world, "VoterBehind"))
+    quiet_for(world, 60)
+    [told] = [each["message"] for each in world.status["waitingFor"] if each["reason"] == "VoterBehind"]
+    assert f"pod {follower} runs" in told
+    world.api.remove("pods", follower)
+    world.goes_on(whole)

@@ -106,7 +106,7 @@ LAST_TO_MIGRATION = brokers(
     needs=LAST_ON_ZOOKEEPER)
 TO_KRAFT = brokers(
     NodeMode.KRAFT, nodes.brokers_to_kraft,
-    (*BEFORE_A_BROKER_MOVES, dual_write.DUAL_WRITE_ALIVE, disks.TOPIC_IDS_ON_DISK),
+    (*BEFORE_A_BROKER_MOVES, quorum.MAJORITY_WITHOUT_BATCH, dual_write.DUAL_WRITE_ALIVE, disks.TOPIC_IDS_ON_DISK),
     (*AFTER_A_KRAFT_BROKER, PARITY))
 REGISTERED_AGAIN = controllers(
     NodeMode.MIGRATION_CONTROLLER, nodes.to_register_again, sizes=nodes.one_by_one, restart=True,
