@@ -93,9 +93,11 @@ def test_a_broker_that_passes_nothing_on_is_named_and_restarted_once():
 
 
 def test_nobody_is_blamed_too_early_nor_for_the_controller_nor_while_it_is_being_moved():
+    """It is the controller where no broker is seen to pass anything on: one that starts, or is silent, tells nothing."""
     for picture in (cut_off(dual_write(), broker_1=29.0), cut_off(dual_write(), broker_0=99.0, broker_1=99.0, broker_2=99.0),
                     spoil_pod(cut_off(dual_write(), broker_1=99.0), "kafka-1", started_at=NOW - 59),
-                    cut_off(to_c(), broker_0=99.0)):
+                    cut_off(to_c(), broker_0=99.0), cut_off(to_c(), broker_1=99.0, broker_2=99.0),
+                    silent("answers", 2)(cut_off(dual_write(), broker_0=99.0, broker_1=99.0))):
         assert GATES["Forwards"].check(picture).outcome is Outcome.PASS
         assert nodes.broker_that_is_cut_off(picture) == Known([], NOW)
 

@@ -91,14 +91,16 @@ SILENT_SECONDS, UP_SECONDS = 30.0, 60.0
 
 
 def cut_off(picture: Picture) -> tuple[str, ...]:
-    """The pods of brokers that answer, and do not pass on to the controller what they are asked; none where no broker does,
-    since the controller is at fault then."""
+    """The pods of brokers that answer, and do not pass on to the controller what they are asked; none where no broker is
+    seen to, since the controller is at fault then."""
     found = picture.facts.forwarding
     silent = found.value if isinstance(found, Known) else {}
-    asked = [name for name in picture.brokers if picture.position.nodes[name].assigned not in modes.WITHOUT_QUORUM]
-    lost = [name for name in asked if name not in picture.batch and picture.now - silent.get(
-        picture.brokers[name], picture.now) >= SILENT_SECONDS and is_up(picture, name)]
-    return tuple(lost) if len(lost) < len(asked) else ()
+    asked = [name for name, broker_id in picture.brokers.items() if name not in picture.batch
+             and picture.position.nodes[name].assigned not in modes.WITHOUT_QUORUM
+             and isinstance(picture.facts.answers.get(broker_id), Known)]
+    lost = [name for name in asked if picture.now - silent.get(picture.brokers[name], picture.now) >= SILENT_SECONDS
+            and is_up(picture, name)]
+    return tuple(lost) if any(picture.brokers[name] not in silent for name in asked) else ()
 
 
 def is_up(picture: Picture, name: str) -> bool:
