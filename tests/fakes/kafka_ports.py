@@ -7,6 +7,7 @@ from typing import TypeVar
 from fakes.incarnation import Incarnation
 from fakes.kafka_world import CLUSTER_ID, PROTOCOL, Kafka, Node
 from fakes.quorum_log import QuorumLog, as_metadata
+from fakes.views import whole_view
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes
 from switchover.kafka.node import (
@@ -18,6 +19,7 @@ from switchover.kafka.node import (
     Quorum,
     Replica,
     TopicIds,
+    WholeView,
 )
 from switchover.lag.membership import Membership
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
@@ -56,7 +58,10 @@ class SimulatedNodes:
     async def api_versions(self, node: Address) -> NodeAnswer:
         return await self._incarnation.call(lambda: self._answer(self._listening(node)))
 
-    async def metadata(self, broker: Address) -> BrokerView:
+    async def known_brokers(self, broker: Address) -> BrokerView:
+        return await self.metadata(broker)
+
+    async def metadata(self, broker: Address) -> WholeView:
         return await self._incarnation.call(lambda: self._view(self._listening(broker)))
 
     async def quorum(self, voters: Iterable[Address]) -> Quorum:
@@ -167,7 +172,7 @@ class SimulatedNodes:
     def _offset(self) -> int:
         return self._kafka.log.offset if self._kafka.log is not None else -1
 
-    def _view(self, node: Node) -> BrokerView:
+    def _view(self, node: Node) -> WholeView:
         kafka = self._kafka
         forgetful = self._incarnation.api.now() < node.open_at + 3       # it has not heard of its own absence yet
         partitions = tuple(
@@ -176,7 +181,7 @@ class SimulatedNodes:
             for topic, all_of_it in kafka.topics.items() for index, replicas in all_of_it.items()
         )
         told = kafka.clusters.get(node.pod, CLUSTER_ID)
-        return BrokerView(told, kafka.controller_named_by(node), kafka.alive(), partitions)
+        return whole_view(told, kafka.controller_named_by(node), kafka.alive(), partitions)
 
     def _led(self, asked: Sequence[Node]) -> QuorumLog:
         """The log, if its leader is among those that were asked: nobody else answers."""

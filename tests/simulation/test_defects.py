@@ -12,7 +12,7 @@ from simulation.moments import before_finalize, quiet_for, reference, until_step
 from switchover.cluster.kind import KafkaMigrations
 from switchover.engine.calls import News
 from switchover.engine.ports import TooMuchWork
-from switchover.kafka.node import BrokerView
+from switchover.kafka.node import WholeView
 from switchover.outside import ask
 from switchover.outside.addresses import Address
 
@@ -104,7 +104,7 @@ def test_the_odd_answer_of_one_broker_is_unknown_for_that_broker_alone(
     until_step(world, "MoveBrokers", 1)
     ask_them = SimulatedNodes.metadata
 
-    async def odd(nodes: SimulatedNodes, broker: Address) -> BrokerView:
+    async def odd(nodes: SimulatedNodes, broker: Address) -> WholeView:
         if broker.host.startswith("kafka-1."):
             return {}["s3cret"]
         return await ask_them(nodes, broker)

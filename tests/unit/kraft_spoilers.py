@@ -5,6 +5,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
+from fakes.views import changed
 from switchover.cluster.door import mount
 from switchover.cluster.facts import CaughtUp, Written
 from switchover.cluster.picture import Picture
@@ -234,7 +235,8 @@ def caught_up(picture: Picture) -> Picture:
 def partition(*witnesses: int, **changes: object) -> Callable[[Picture], Picture]:
     """The first partition is different, as these brokers see it."""
     def change(view):
-        return replace(view, partitions=(replace(view.partitions[0], **changes), *view.partitions[1:]))
+        first = view.partitions[0]
+        return changed(view, lambda each: replace(each, **changes) if each is first else each)
 
     return lambda picture: spoil_each(picture, "views", change, *witnesses)
 

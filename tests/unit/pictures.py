@@ -19,6 +19,7 @@ import jsonpatch
 import yaml
 from javaproperties import loads
 
+from fakes.views import whole_view
 from switchover.api.kafka_migration import BrokerSet, KafkaMigration, KafkaMigrationSpec
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.meta import GroupHealth
@@ -37,13 +38,13 @@ from switchover.job_message import NONCE
 from switchover.kafka.node import (
     NOT_LISTENING,
     BrokerExamination,
-    BrokerView,
     LogDirectory,
     NodeAnswer,
     Partition,
     Quorum,
     Replica,
     TopicIds,
+    WholeView,
 )
 from switchover.kubernetes.client import pods
 from switchover.kubernetes.jobs import JobRun, JobState
@@ -373,8 +374,8 @@ class Cluster:
         """Broker 0 leads most, broker 2 nothing."""
         return tuple(Partition("orders", index, leader, (0, 1, 2), (0, 1, 2)) for index, leader in enumerate((0, 1, 0)))
 
-    def _view(self) -> BrokerView:
-        return BrokerView(CLUSTER_ID, self.zookeeper_controller,
+    def _view(self) -> WholeView:
+        return whole_view(CLUSTER_ID, self.zookeeper_controller,
                           {node_id: _address(name) for name, node_id in BROKERS.items()}, self._partitions())
 
     def _quorum(self) -> Quorum:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fakes.views import changed as changed_view
 from switchover.api.status import Severity
 from switchover.cluster import preflight
 from switchover.cluster.picture import Picture
@@ -186,9 +187,8 @@ def disks(*directories: LogDirectory) -> Change:
 
 def replicas(topic: str, *assignment: int) -> Change:
     def changed(view):
-        return replace(view, partitions=tuple(
-            replace(item, topic=topic, leader=assignment[0], replicas=assignment, isr=assignment)
-            for item in view.partitions))
+        return changed_view(view, lambda item: replace(
+            item, topic=topic, leader=assignment[0], replicas=assignment, isr=assignment))
 
     return lambda picture: with_fact(
         spoil(spoil_each(picture, "views", changed), "zookeeper_topics", topics={}), "min_insync", Known({topic: 1}, NOW))

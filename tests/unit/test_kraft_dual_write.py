@@ -7,7 +7,7 @@ import pytest
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.gates.dual_write import copy_timeout
-from switchover.kafka.node import Partition
+from switchover.kafka.node import Partition, Topic
 from unit.kraft_gates import GATES, claimed, dual_write, outcome, to_b
 from unit.kraft_spoilers import migration_node, standing, written
 from unit.pictures import ACTIVE, NOW, moment, spoil_each
@@ -20,7 +20,7 @@ def test_before_the_claim_there_is_no_copy_to_watch_for():
 def test_the_watchdog_waits_longer_for_a_larger_cluster():
     picture = claimed()
     many = tuple(Partition("orders", index, 0, (0, 1, 2), (0, 1, 2)) for index in range(5000))
-    large = spoil_each(picture, "views", lambda view: replace(view, partitions=many))
+    large = spoil_each(picture, "views", lambda view: replace(view, topics={"orders": Topic(many)}))
     assert copy_timeout(large) - copy_timeout(picture) == pytest.approx(5, abs=0.01)
 
 

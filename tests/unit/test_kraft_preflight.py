@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
+from fakes.views import changed
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Severity
@@ -205,8 +206,9 @@ BAD = [
         picture, "answers", {**picture.facts.answers, 1: Unknown("no answer within 3 s")}), "Versions", U, "BrokerSilent",
         "kafka-1"),
     # health
-    Bad("a replica out of sync", lambda picture: spoil_each(picture, "views", lambda view: replace(
-        view, partitions=(replace(view.partitions[0], isr=(0, 2)),)), 1), "Health", W, "OutOfSync", "orders-0"),
+    Bad("a replica out of sync", lambda picture: spoil_each(picture, "views", lambda view: changed(
+        view, lambda each: replace(each, isr=(0, 2)) if each.index == 0 else each), 1),
+        "Health", W, "OutOfSync", "orders-0"),
     Bad("a topic with one replica", replicas("logs", 1), "Health", F, "TopicCannotSpareABroker", "logs"),
     Bad("a topic that needs all its replicas", lambda picture: with_fact(picture, "min_insync", Known({"orders": 3}, NOW)),
         "Health", F, "TopicCannotSpareABroker", "orders"),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Verdict as Outcome
-from switchover.kafka.node import Partition
+from switchover.kafka.node import Partition, Topic
 from unit.kraft_gates import GATES, outcome, to_b
 from unit.kraft_spoilers import partition, pod, silent
 from unit.pictures import NOW, PRE, moment, spoil_each
@@ -35,7 +35,7 @@ def test_an_accepted_topic_may_lose_its_minimum():
 
 def test_a_partition_on_other_brokers_does_not_hold_a_restart_back():
     elsewhere = Partition("orders", 0, 1, (1, 2), (1,))
-    shrunk = spoil_each(to_b(), "views", lambda view: replace(view, partitions=(elsewhere,)))
+    shrunk = spoil_each(to_b(), "views", lambda view: replace(view, topics={"orders": Topic((elsewhere,))}))
     assert outcome("RestartIsSafe", shrunk) is Outcome.PASS
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from fakes.views import changed
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.gates.volumes import CAUGHT_UP_SECONDS, check_volumes_kept, volumes_on_record
 from switchover.cluster.picture import Picture
@@ -27,7 +28,7 @@ def replaced(age: float = 1000.0, step: str = "MoveBrokers") -> Picture:
 
 def out_of_sync(picture: Picture) -> Picture:
     def without_1(view):
-        return replace(view, partitions=tuple(replace(part, isr=(0, 2)) for part in view.partitions))
+        return changed(view, lambda part: replace(part, isr=(0, 2)))
 
     return spoil_each(picture, "views", without_1)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fakes.views import whole_view
 from switchover.cluster.facts import CaughtUp
 from switchover.cluster.observe.caught_up import PARTITIONS, CaughtUpWatch
 from switchover.kafka.node import BrokerView, Partition
@@ -38,7 +39,8 @@ class World:
         return dict.fromkeys(named, end)
 
     async def look(self, partitions: tuple[Partition, ...], *others: tuple[int, Observed[BrokerView]]) -> Any:
-        views = {number: Known(BrokerView("cluster", 1, ADDRESSES, partitions), self.at) for number in ADDRESSES}
+        whole = whole_view("cluster", 1, ADDRESSES, partitions)
+        views: dict[int, Observed[BrokerView]] = {number: Known(whole, self.at) for number in ADDRESSES}
         self.at += 1
         return await self.watch.look(self.client, ADDRESSES, views | dict(others))
 
@@ -80,6 +82,14 @@ async def test_what_one_says_that_does_not_lead_counts_nothing() -> None:
     await world.look((ONE_OUT,), behind)
     assert (await world.look((ONE_OUT,), behind)).value == ()
     assert world.asked == []
+
+
+async def test_others_say_it_of_a_leader_that_was_not_asked_for_partitions() -> None:
+    world = World()
+    world.ends[2] = 100
+    briefly = (1, Known(BrokerView("cluster", 1, ADDRESSES), 1.0))
+    await world.look((ONE_OUT,), briefly)
+    assert await world.look((ONE_OUT,), briefly) == Known(found(52), 52)
 
 
 async def test_of_a_leader_with_many_partitions_some_are_asked_about() -> None:

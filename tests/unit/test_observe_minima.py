@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from fakes.views import whole_view
 from switchover.cluster.observe.observer import MINIMA_SECONDS, Observer, _without_zookeeper
-from switchover.kafka.node import BrokerView, NodeAnswer, Partition
+from switchover.kafka.node import NodeAnswer, Partition, WholeView
 from switchover.outside.addresses import Address
 from switchover.outside.ask import SPARED_SECONDS
 from switchover.outside.errors import Refused, Unreachable
@@ -38,8 +39,8 @@ class Kafka:
         return dict.fromkeys(topics, 2)
 
 
-def knows(*topics: str) -> Observed[BrokerView]:
-    return Known(BrokerView("cluster", 1, ADDRESSES, tuple(Partition(topic, 0, 1, (1,), (1,)) for topic in topics)), 100.0)
+def knows(*topics: str) -> WholeView:
+    return whole_view("cluster", 1, ADDRESSES, [Partition(topic, 0, 1, (1,), (1,)) for topic in topics])
 
 
 def observing() -> tuple[Observer, Kafka]:
@@ -51,9 +52,9 @@ def observing() -> tuple[Observer, Kafka]:
 
 async def test_one_that_knows_the_most_topics_is_asked_for_those_of_all() -> None:
     observer, kafka = observing()
-    views = {1: knows("a"), 2: knows("a", "b"), 3: Unknown("no answer")}
+    views = {1: knows("a"), 2: knows("a", "b")}
     assert await observer._min_insync(ADDRESSES, views, set()) == Known({"a": 2, "b": 2}, 100.0)
-    views = {1: Unknown("it restarts"), 2: knows("a"), 3: knows("a", "b", "c")}
+    views = {2: knows("a"), 3: knows("a", "b", "c")}
     found = await observer._min_insync(ADDRESSES | {3: None}, views, set())
     assert found == Known({"a": 2}, 100.0), "nobody tells where broker 3 is"
     assert kafka.asked == [(TWO, ["a", "b"]), (TWO, ["a"])]
@@ -69,7 +70,7 @@ async def test_it_is_asked_anew_after_a_while_and_where_topics_come() -> None:
 
 async def test_what_nobody_tells_is_unknown_and_no_topics_have_no_minimum() -> None:
     observer, kafka = observing()
-    assert await observer._min_insync(ADDRESSES, dict.fromkeys(ADDRESSES, Unknown("no answer")), set()) == Unknown(
+    assert await observer._min_insync(ADDRESSES, {}, set()) == Unknown(
         "no broker tells which topics there are")
     assert await observer._min_insync(ADDRESSES, dict.fromkeys(ADDRESSES, knows()), set()) == Known({}, 100.0)
     assert not kafka.asked

@@ -27,10 +27,8 @@ def _words(picture: Picture) -> Iterator[tuple[str, str]]:
         yield "the quorum's leader", _of(facts.quorum, lambda quorum: str(quorum.leader_id))
     if facts.log is not NOT_ASKED:
         yield "the metadata log's state", _of(facts.log, lambda log: _state(log.migration_state))
-    views = [view.value for view in facts.views.values() if isinstance(view, Known)]
-    if views:
-        short = any(len(each.isr) < len(each.replicas) for view in views for each in view.partitions)
-        yield "replicas", "are not all in sync" if short else "are all in sync"
+    if views := picture.whole_views:
+        yield "replicas", "are not all in sync" if any(view.lagging for view in views.values()) else "are all in sync"
 
 
 def _of(fact: Observed[T], words: Callable[[T], str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum, TopicIds
+from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum, TopicIds, WholeView
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.survey import GroupMigration, StorageClasses, TemplateChange
 from switchover.kubernetes.workloads import Workload
@@ -15,7 +15,7 @@ from switchover.lag.membership import Membership
 from switchover.lag.watch import JudgedGroup
 from switchover.metadata.image import LogImage
 from switchover.metadata.parity import Parity
-from switchover.outside.observed import NOT_ASKED, Observed
+from switchover.outside.observed import NOT_ASKED, Known, Observed
 from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
 from switchover.zookeeper.nodes import ZooKeeperRights, ZooKeeperState, ZooKeeperTopics
 
@@ -125,3 +125,14 @@ class Facts:
     exported: Observed[Export] = NOT_ASKED                 # the tree that it is to have
     trials: Mapping[str, Observed[JobRun | None]] = field(default_factory=dict)       # StatefulSet -> its Job
     examination: Examination = field(default_factory=Examination)
+
+    @property
+    def whole_views(self) -> dict[int, WholeView]:
+        """What the brokers answer that were asked for all partitions, by their ids in order."""
+        return whole_of(self.views)
+
+
+def whole_of(views: Mapping[int, Observed[BrokerView]]) -> dict[int, WholeView]:
+    """As `Facts.whole_views`."""
+    return {broker_id: view.value for broker_id, view in sorted(views.items())
+            if isinstance(view, Known) and isinstance(view.value, WholeView)}

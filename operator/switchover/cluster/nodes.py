@@ -104,7 +104,7 @@ def brokers_to(mode: NodeMode, picture: Picture) -> Observed[list[str]]:
 
 def _leads(picture: Picture) -> Mapping[int, int] | None:
     """How many partitions each broker leads; None while no broker tells."""
-    view = next((view.value for view in picture.facts.views.values() if isinstance(view, Known)), None)
+    view = next(iter(picture.whole_views.values()), None)
     if view is None:
         return None
     leads = dict.fromkeys(picture.brokers.values(), 0)

@@ -21,7 +21,7 @@ from switchover.engine.plan import Plan
 from switchover.engine.policy import NOTHING_MORE, Policy
 from switchover.engine.position import Position
 from switchover.grouped import grouped
-from switchover.kafka.node import NOT_LISTENING, BrokerView, NodeAnswer
+from switchover.kafka.node import NOT_LISTENING, BrokerView, NodeAnswer, WholeView
 from switchover.kubernetes.workloads import Pod, Workload
 from switchover.outside.addresses import Address
 from switchover.outside.credentials import Unusable
@@ -345,6 +345,16 @@ class Picture:
     def view(self, broker_id: int) -> Observed[BrokerView]:
         """What Metadata of this broker tells."""
         return self.facts.views.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+
+    @property
+    def whole_views(self) -> dict[int, WholeView]:
+        """What the brokers answer that were asked for all partitions."""
+        return self.facts.whole_views
+
+    @property
+    def moving(self) -> frozenset[int]:
+        """The ids of the brokers of the batch."""
+        return frozenset(self.brokers[name] for name in self.batch if name in self.brokers)
 
     def workload_of(self, pod: str) -> Workload | None:
         """The StatefulSet that a pod of the plan belongs to, None when it was not observed."""

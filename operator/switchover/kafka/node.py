@@ -1,6 +1,6 @@
 """What a Kafka node answers that is asked for itself: plain immutable values in Kafka's own terms."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from switchover.outside.addresses import Address
@@ -74,13 +74,50 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
+class Topic:
+    """The partitions of a topic as the asked broker sees them; `lagging` lack their leader or a replica in sync."""
+
+    partitions: tuple[Partition, ...]
+    lagging: tuple[Partition, ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lagging", tuple(
+            each for each in self.partitions if each.leader < 0 or {*each.isr} != {*each.replicas}))
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerView:
-    """Metadata of one broker: whom it knows and how it sees every partition."""
+    """Metadata of one broker: whom it knows."""
 
     cluster_id: str
     controller_id: int
     brokers: Mapping[int, Address]
-    partitions: tuple[Partition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WholeView(BrokerView):
+    """Metadata of one broker that was asked for all partitions, too. Brokers that see a topic alike may share its object."""
+
+    topics: Mapping[str, Topic]
+
+    @property
+    def partitions(self) -> tuple[Partition, ...]:
+        return tuple(each for topic in self.topics.values() for each in topic.partitions)
+
+    @property
+    def lagging(self) -> tuple[Partition, ...]:
+        """Those without their leader or with a replica out of sync."""
+        return tuple(each for topic in self.topics.values() for each in topic.lagging)
+
+
+def seen_by(views: Mapping[int, WholeView]) -> Iterator[tuple[int, str, Topic]]:
+    """Each topic in each way in which it is seen, with the first of these brokers that sees it so."""
+    seen: set[int] = set()
+    for broker_id, view in views.items():
+        for name, topic in view.topics.items():
+            if id(topic) not in seen:
+                seen.add(id(topic))
+                yield broker_id, name, topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from switchover.kafka.group import BrokerGroups, Group, OffsetsTopic, Readiness
-from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum, TopicIds
+from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum, TopicIds, WholeView
 from switchover.lag.membership import Membership
 from switchover.metadata.cluster import Entity
 from switchover.metadata.image import LogImage
@@ -31,7 +31,8 @@ class KafkaNodes(Protocol):
     """Questions to one Kafka node at a time, over the raw protocol."""
 
     async def api_versions(self, node: Address) -> NodeAnswer: ...
-    async def metadata(self, broker: Address) -> BrokerView: ...
+    async def known_brokers(self, broker: Address) -> BrokerView: ...
+    async def metadata(self, broker: Address) -> WholeView: ...
     async def quorum(self, voters: Iterable[Address]) -> Quorum:
         """DescribeQuorum from whichever voter leads."""
         ...

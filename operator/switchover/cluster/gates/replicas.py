@@ -6,7 +6,7 @@ from switchover.cluster.facts import CaughtUp
 from switchover.cluster.gates.read import samples
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
-from switchover.kafka.node import BrokerView, Partition
+from switchover.kafka.node import WholeView, seen_by
 from switchover.outside.observed import Known
 from switchover.reasons.brokers import (
     ADDRESS_REMEMBERED,
@@ -20,17 +20,13 @@ from switchover.reasons.rollback import BROKER_SILENT
 from switchover.reasons.walk import NOT_OBSERVED
 
 
-def others_views(picture: Picture, nodes: Iterable[str]) -> list[tuple[int, BrokerView]] | Verdict:
-    """What brokers outside the batch see; Unknown unless at least one answers and every one that answers not is named."""
+def others_views(picture: Picture, nodes: Iterable[str]) -> dict[int, WholeView] | Verdict:
+    """What those brokers outside the batch see that were asked for all partitions; Unknown unless every broker outside it
+    answers, and one of them about partitions."""
     moved = {picture.position.nodes[name].node_id for name in nodes if name in picture.position.nodes}
-    views: list[tuple[int, BrokerView]] = []
-    unreachable: list[str] = []
-    for broker_id in sorted(set(picture.brokers.values()) - moved):
-        view = picture.view(broker_id)
-        if isinstance(view, Known):
-            views.append((broker_id, view.value))
-        else:
-            unreachable.append(view.why)
+    others = sorted(set(picture.brokers.values()) - moved)
+    unreachable = [view.why for view in map(picture.view, others) if not isinstance(view, Known)]
+    views = {broker_id: view for broker_id, view in picture.whole_views.items() if broker_id in others}
     if unreachable or not views:
         why = "; ".join(unreachable) or "there is no other broker to ask"
         return unknown(NO_WITNESS, f"no other broker can tell whether replicas are in sync: {why}")
@@ -52,10 +48,9 @@ def restart_is_safe(picture: Picture, caught: frozenset[CaughtUp]) -> Verdict:
         return unknown(NOT_OBSERVED, minima.why)
     leaving = {picture.position.nodes[name].node_id for name in picture.batch}
     accepted = set(picture.spec.gates.accepted_topics)
-    for witness, view in views:
-        for partition in view.partitions:
-            carried = leaving & set(partition.replicas)
-            if not carried or partition.topic in accepted:
+    for witness, _, topic in seen_by(views):
+        for partition in topic.partitions:
+            if leaving.isdisjoint(partition.replicas) or partition.topic in accepted:
                 continue
             rest = set(partition.isr) - leaving
             needed = minima.value.get(partition.topic)
@@ -90,17 +85,13 @@ def check_addresses_known(picture: Picture) -> Verdict:
     return passed("brokers know each other's addresses")
 
 
-def _out_of_sync(partitions: Iterable[Partition]) -> list[Partition]:
-    return [p for p in partitions if set(p.isr) != set(p.replicas) or p.leader < 0]
-
-
 def check_all_in_sync(picture: Picture) -> Verdict:
     """No broker outside the batch sees a partition without its leader or with a replica out of sync."""
     views = others_views(picture, picture.batch)
     if isinstance(views, Verdict):
         return views
-    for witness, view in views:
-        if lagging := _out_of_sync(view.partitions):
+    for witness, view in views.items():
+        if lagging := view.lagging:
             first = lagging[0]
             missing = sorted(set(first.replicas) - set(first.isr))
             name = f"{first.topic}-{first.index}"

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
-from switchover.cluster.facts import CaughtUp
+from switchover.cluster.facts import CaughtUp, whole_of
 from switchover.cluster.observe.each_node import ask_each
 from switchover.kafka.node import BrokerView, Partition
 from switchover.kafka.ports import KafkaNodes
@@ -31,10 +31,9 @@ class CaughtUpWatch:
 
     async def look(self, client: KafkaNodes, brokers: Mapping[int, Address | None],
                    views: Mapping[int, Observed[BrokerView]]) -> Observed[tuple[CaughtUp, ...]]:
-        """As each leader itself sees its partitions: a broker that has just started believes that all is in sync. What a
-        replica has is compared with what its leader had a look ago, since records come meanwhile."""
-        lagging = {broker_id: _out_of_sync(broker_id, view.value) for broker_id, view in views.items()
-                   if isinstance(view, Known)}
+        """As each leader itself sees its partitions, where it is asked: a broker that has just started believes that all is
+        in sync. What a replica has is compared with what its leader had a look ago, since records come meanwhile."""
+        lagging = _out_of_sync(views)
         asked: dict[int, set[TopicPartition]] = defaultdict(set)
         for leader, partitions in lagging.items():
             for each in partitions:
@@ -62,7 +61,14 @@ class CaughtUpWatch:
                 for each, end in answer.value.items()}
 
 
-def _out_of_sync(leader: int, view: BrokerView) -> list[Partition]:
-    """The first partitions that a broker leads and of which it calls a replica out of sync."""
-    found = (each for each in view.partitions if each.leader == leader and {*each.isr} != {*each.replicas})
-    return sorted(found, key=lambda each: (each.topic, each.index))[:PARTITIONS]
+def _out_of_sync(views: Mapping[int, Observed[BrokerView]]) -> dict[int, list[Partition]]:
+    """The first partitions of each leader of which it calls a replica out of sync; others do where it was not asked for
+    partitions."""
+    found: dict[int, dict[tuple[str, int], Partition]] = defaultdict(dict)
+    whole = whole_of(views)
+    by_others = {broker_id for broker_id, view in views.items() if isinstance(view, Known)} - whole.keys()
+    for broker_id, view in whole.items():
+        for each in view.lagging:
+            if each.leader in (broker_id, *by_others):
+                found[each.leader].setdefault((each.topic, each.index), each)
+    return {leader: [each for _, each in sorted(partitions.items())[:PARTITIONS]] for leader, partitions in found.items()}

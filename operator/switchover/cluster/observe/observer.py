@@ -10,7 +10,7 @@ from switchover.api.status import Direction
 from switchover.cluster import modes, names, needs, own_addresses
 from switchover.cluster.effects import CreateStates, DeleteZNode, RaiseEpoch, RaiseVersions, SetQuota
 from switchover.cluster.ending import zookeeper_servers
-from switchover.cluster.facts import Examination, Facts, KubernetesState, Written
+from switchover.cluster.facts import Examination, Facts, KubernetesState, Written, whole_of
 from switchover.cluster.needs import Need
 from switchover.cluster.observe.caught_up import CaughtUpWatch
 from switchover.cluster.observe.each_node import ask_each
@@ -21,10 +21,11 @@ from switchover.cluster.observe.leftovers import leftovers
 from switchover.cluster.observe.parity import ParityWatch
 from switchover.cluster.observe.preflight import Examiner
 from switchover.cluster.observe.rehearsal import Rehearsals
+from switchover.cluster.observe.views import Views
 from switchover.cluster.picture import Picture, observed_mode
 from switchover.cluster.plan import PLAN
 from switchover.engine.effects import Elsewhere
-from switchover.kafka.node import NOT_LISTENING, BrokerView, NodeAnswer
+from switchover.kafka.node import NOT_LISTENING, NodeAnswer, WholeView
 from switchover.kafka.ports import GroupMemberships, KafkaNodes
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.ports import Survey, Workloads
@@ -103,6 +104,7 @@ class Observer:
         self._written: Observed[Written] = NOT_ASKED
         self._gone: dict[Address, float] = {}
         self._parity = ParityWatch(self._metadata, clock)
+        self._views = Views(clock)
         self._caught_up = CaughtUpWatch(clock)
         self._forwarding = ForwardingWatch(clock)
         self._groups = WatchedGroups(clock)
@@ -157,7 +159,7 @@ class Observer:
         async with asyncio.TaskGroup() as then:
             answers = then.create_task(self._each(brokers, lambda address, _: self._brokers_client.api_versions(address)))
             controllers = then.create_task(self._each(voters, lambda address, _: self._controller(address)))
-            views = then.create_task(self._each(brokers, lambda address, _: self._brokers_client.metadata(address)))
+            views = then.create_task(self._views.look(self._brokers_client, brokers, picture.moving))
             quorum = then.create_task(self._if(bool(voters), lambda: self._controllers_client.quorum(voters.values())))
             log = then.create_task(self._if(bool(voters), lambda: self._controllers_client.log(
                 voters, picture.recorded_cluster or None)))
@@ -204,7 +206,8 @@ class Observer:
             quorum=quorum.result(),
             log=log.result(),
             parity=self._parity.end(log.result()) if parity else self._parity.forget(),
-            min_insync=await self._min_insync(brokers, seen, _without_zookeeper(answers.result(), zookeeper.result())),
+            min_insync=await self._min_insync(
+                brokers, whole_of(seen), _without_zookeeper(answers.result(), zookeeper.result())),
             broker_settings=settings.result(),
             identities=identified,
             markers=markers.result(),
@@ -324,7 +327,7 @@ class Observer:
         servers = Access(picture.spec.kafka.bootstrap_servers).addresses
         by_name = (address for address in tuple(self._addresses.values()) if not is_an_ip(address.host))
         for server in (*servers, *by_name):
-            view = await self._known(self._brokers_client.metadata(server), READ_SECONDS)
+            view = await self._known(self._brokers_client.known_brokers(server), READ_SECONDS)
             if isinstance(view, Known):
                 self._addresses.update(view.value.brokers)
                 return
@@ -348,18 +351,17 @@ class Observer:
 
     async def _markers(self, picture: Picture, brokers: Mapping[int, Address | None]) -> dict[int, Observed[str]]:
         """Of the brokers that are being moved, what each tells of the edits that started it."""
-        moving = {picture.brokers[name] for name in picture.batch if name in picture.brokers}
-        asked = {broker_id: address for broker_id, address in brokers.items() if broker_id in moving}
+        asked = {broker_id: address for broker_id, address in brokers.items() if broker_id in picture.moving}
         return await self._each(asked, self._brokers_client.marker)
 
-    async def _min_insync(self, brokers: Mapping[int, Address | None], views: Mapping[int, Observed[BrokerView]],
+    async def _min_insync(self, brokers: Mapping[int, Address | None], views: Mapping[int, WholeView],
                           without_zookeeper: Set[int]) -> Observed[Mapping[str, int]]:
         """Asked of a broker that has just told of the most topics: one that has just started knows none for a moment.
 
         One that has lost ZooKeeper is not asked (docs/facts/kraft.md#settings-of-topics-without-zookeeper).
         """
-        told = {(broker, address): {partition.topic for partition in view.value.partitions}
-                for broker, address in brokers.items() if address is not None and isinstance(view := views[broker], Known)}
+        told = {(broker, address): {name for name, topic in views[broker].topics.items() if topic.partitions}
+                for broker, address in brokers.items() if address is not None and broker in views}
         if not told:
             return Unknown("no broker tells which topics there are")
         if not (topics := set().union(*told.values())):

@@ -9,7 +9,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import broker_workloads, kubernetes, pods, topics, zookeeper
 from switchover.engine.gate import Gate, Unseen, Verdict, check, fail, info, passed, several, unknown, wait, warn
 from switchover.grouped import grouped
-from switchover.kafka.node import BrokerView
+from switchover.kafka.node import BrokerView, WholeView, seen_by
 from switchover.outside.observed import Known
 from switchover.reasons.brokers import OUT_OF_SYNC, UNKNOWN_BROKER
 from switchover.reasons.notes import METADATA_SIZE, TOPIC_STANDS_STILL
@@ -79,6 +79,13 @@ def _views(picture: Picture) -> list[BrokerView]:
     return views
 
 
+def _whole_views(picture: Picture) -> dict[int, WholeView]:
+    """The same of those that were asked for all partitions."""
+    if not (views := picture.whole_views):
+        raise Unseen(unknown(BROKER_SILENT, "no broker answers which partitions there are", subject="brokers"))
+    return views
+
+
 def find_moving_addresses(picture: Picture) -> Iterator[Verdict]:
     """A Secret goes only to servers that it names, and nobody can name the address that a pod will have."""
     secret = picture.spec.kafka.credentials_ref
@@ -117,7 +124,7 @@ def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
 
 def find_hidden_topics(picture: Picture) -> Iterator[Verdict]:
     """A broker leaves out of its Metadata, without a word, what our user may not see."""
-    shown = {partition.topic for view in _views(picture) for partition in view.partitions}
+    shown = {name for view in _whole_views(picture).values() for name, topic in view.topics.items() if topic.partitions}
     found = topics(picture)
     hidden = sorted(name for name, topic in found.topics.items()
                     if name not in shown and topic.assignment and name not in found.pending_deletes)
@@ -127,33 +134,30 @@ def find_hidden_topics(picture: Picture) -> Iterator[Verdict]:
 
 
 def find_ill_health(picture: Picture) -> Iterator[Verdict]:
-    """Every replica in sync as every broker sees it, and no topic that can never spare a broker."""
+    """Every replica in sync as each broker sees it that is asked, and no topic that can never spare a broker."""
     brokers = sorted(pods(picture).values())
     minima = picture.facts.min_insync
     if not isinstance(minima, Known):
         raise Unseen(unknown(NOT_OBSERVED, minima.why))
-    accepted = set(picture.spec.gates.accepted_topics)
+    accepted, whole = set(picture.spec.gates.accepted_topics), _whole_views(picture)
     cannot_spare: dict[str, tuple[int, int]] = {}
     unheard: set[str] = set()
     for broker_id in brokers:
         view = picture.view(broker_id)
         if not isinstance(view, Known):
             yield unknown(BROKER_SILENT, view.why, subject=f"broker {broker_id}")
-            continue
-        behind = []
-        for partition in view.value.partitions:
-            if set(partition.isr) != set(partition.replicas) or partition.leader < 0:
-                behind.append(partition)
-            needed = minima.value.get(partition.topic)
-            if needed is None:
-                unheard.add(partition.topic)
-            elif len(partition.replicas) <= max(1, needed):
-                cannot_spare[partition.topic] = len(partition.replicas), max(1, needed)
-        if behind:
+        elif broker_id in whole and (behind := whole[broker_id].lagging):
             named = several(f"{partition.topic}-{partition.index}" for partition in behind)
             yield wait(OUT_OF_SYNC, f"{named}: replicas out of sync, as broker {broker_id} sees it", subject=named,
                        observed=f"in sync {sorted(behind[0].isr)}", threshold=f"replicas {sorted(behind[0].replicas)}",
                        unblocks="the replicas catch up")
+    for _, name, topic in seen_by(whole):
+        if not topic.partitions:
+            continue
+        if (needed := minima.value.get(name)) is None:
+            unheard.add(name)
+        elif (replicas := min(len(each.replicas) for each in topic.partitions)) <= max(1, needed):
+            cannot_spare[name] = replicas, max(1, needed)
     if unheard:
         yield unknown(NOT_OBSERVED, f"min.insync.replicas is not known yet of {several(sorted(unheard))}",
                       subject=several(sorted(unheard)))

@@ -17,12 +17,13 @@ from typing import Any, Generic, TypeVar
 
 from kio.serial import entity_reader
 from kio.serial.errors import SerialError
-from kio.static.protocol import Entity
+from kio.static.protocol import Entity, ResponsePayload
 
 from switchover.outside import memory
 from switchover.outside.errors import Refused
 
 E = TypeVar("E", bound=Entity)
+R = TypeVar("R", bound=ResponsePayload)
 
 _FIXED = {"bool": 1, "int8": 1, "int16": 2, "uint16": 2, "error_code": 2, "int32": 4, "timedelta_i32": 4, "int64": 8,
           "timedelta_i64": 8, "datetime_i64": 8, "float64": 8, "uuid": 16}
@@ -56,6 +57,37 @@ def read(entity: type[E], data: bytes, offset: int = 0) -> tuple[E, int]:
             return found.made(), found.end
     except Refused as error:
         raise TooLarge(found.memory) from error
+
+
+def answer(entity: type[R], data: bytes) -> "Measured[R]":
+    """A response behind its header. Raises Unreadable."""
+    return Measured(entity, data, Measured(entity.__header_schema__, data).end)
+
+
+def place(entity: type[Entity], field: str, data: bytes, offset: int) -> int:
+    """Where this field begins of the entity that begins at `offset`. Raises Unreadable."""
+    walk = _Walk(data, offset)
+    for name, skip in _fields(entity):
+        if name == field:
+            return offset
+        offset = skip(walk, offset)
+    raise LookupError(f"{entity.__name__} has no {field}")
+
+
+def rest(entity: type[Entity], field: str, data: bytes, end: int) -> int:
+    """Where the entity ends of which this field ends at `end`. Raises Unreadable."""
+    walk, names = _Walk(data, end), [name for name, _ in _fields(entity)]
+    for _, skip in _fields(entity)[names.index(field) + 1:]:
+        end = skip(walk, end)
+    return _tagged(walk, end, _known_tags(entity)) if entity.__flexible__ else end
+
+
+def elements(entity: type[Entity], data: bytes, offset: int) -> tuple[int, int]:
+    """How many stand in the array of an entity that begins at `offset`, and where the first begins. Raises Unreadable."""
+    count, begin = _length(_Walk(data, offset), offset, entity.__flexible__, 4)
+    if not 0 <= count <= len(data) - begin:
+        raise Unreadable(f"the array at byte {offset} has {count} elements, and {len(data) - begin} bytes are left")
+    return count, begin
 
 
 class Measured(Generic[E]):
@@ -113,6 +145,8 @@ class _Walk:
 
     def varint(self, at: int) -> tuple[int, int]:
         """An unsigned number of 32 bits in groups of seven bits, and where it ends."""
+        if at < len(self.data) and (value := self.data[at]) < 0x80:     # nearly always
+            return value, at + 1
         value = 0
         for index in range(_LONGEST_VARINT):
             end = self.skip(at, index + 1)
@@ -127,9 +161,8 @@ class _Walk:
 
 @cache
 def _entity(entity: type[Entity]) -> _Skip:
-    flexible = entity.__flexible__
-    skips = [_field(field, flexible) for field in fields(entity) if "tag" not in field.metadata]
-    tagged = {field.metadata["tag"]: _field(field, flexible) for field in fields(entity) if "tag" in field.metadata}
+    flexible, tagged = entity.__flexible__, _known_tags(entity)
+    skips = [skip for _, skip in _fields(entity)]
     cost = entity.__basicsize__ + _COLLECTED + sum(_cost(field) for field in fields(entity))
 
     def skip(walk: _Walk, at: int) -> int:
@@ -139,6 +172,15 @@ def _entity(entity: type[Entity]) -> _Skip:
         return _tagged(walk, at, tagged) if flexible else at
 
     return skip
+
+
+@cache
+def _fields(entity: type[Entity]) -> list[tuple[str, _Skip]]:
+    return [(field.name, _field(field, entity.__flexible__)) for field in fields(entity) if "tag" not in field.metadata]
+
+
+def _known_tags(entity: type[Entity]) -> dict[int, _Skip]:
+    return {field.metadata["tag"]: _field(field, entity.__flexible__) for field in fields(entity) if "tag" in field.metadata}
 
 
 def _tagged(walk: _Walk, at: int, known: dict[int, _Skip]) -> int:

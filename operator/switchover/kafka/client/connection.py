@@ -159,20 +159,19 @@ class Connection:
 
     async def read(self, answer: bytes, response: type[Response]) -> Response:
         """Read what `exchange` returned."""
+        found = await self.work(answer, lambda: bounds.answer(response, answer))
+        # It is not announced how much it takes when it is read: who holds bytes already goes before who begins.
+        self._held.append(await memory.ANSWERS.turn(self._named, found.memory - len(answer), len(answer)))
+        return await self.work(answer, found.made)
+
+    async def work(self, answer: bytes, work: Callable[[], T]) -> T:
+        """`work` on what `exchange` returned: on the event loop, or in a thread where that would wait for too long."""
         try:
-            begin = bounds.Measured(response.__header_schema__, answer).end
-            found = await self._beside(answer, lambda: bounds.Measured(response, answer, begin))
-            # It is not announced how much it takes when it is read: who holds bytes already goes before who begins.
-            self._held.append(await memory.ANSWERS.turn(self._named, found.memory - len(answer), len(answer)))
-            return await self._beside(answer, found.made)
+            if len(answer) <= LARGE_ANSWER:
+                return work()
+            return await asyncio.get_running_loop().run_in_executor(_LARGE_ANSWERS, work)
         except bounds.Unreadable as error:
             raise Unreachable(f"{self._node}: unreadable answer: {error}") from error
-
-    async def _beside(self, answer: bytes, work: Callable[[], T]) -> T:
-        """`work` on an answer: on the event loop, or beside it where that would wait for too long."""
-        if len(answer) <= LARGE_ANSWER:
-            return work()
-        return await asyncio.get_running_loop().run_in_executor(_LARGE_ANSWERS, work)
 
     async def exchange(self, request: RequestPayload) -> bytes:
         """Send a request; the answer's bytes from its header on."""

@@ -17,13 +17,22 @@ async def metadata(node: Address, connection: Connection, topics: Iterable[str] 
     Raises Untold for a broker that knows of none, not even of itself: it has just started, and does not know of the topics
     either.
     """
-    answer = await connection.ask(MetadataRequest(
+    return knowing(node, await connection.ask(request(topics), MetadataResponse))
+
+
+def request(topics: Iterable[str] | None) -> MetadataRequest:
+    """For `metadata`."""
+    return MetadataRequest(
         topics=None if topics is None else tuple(
             MetadataRequestTopic(topic_id=None, name=TopicName(topic)) for topic in topics),
         allow_auto_topic_creation=False,
         include_cluster_authorized_operations=False,
         include_topic_authorized_operations=False,
-    ), MetadataResponse)
+    )
+
+
+def knowing(node: Address, answer: MetadataResponse) -> MetadataResponse:
+    """The answer, as `metadata` gives it."""
     if not answer.brokers:
         raise Untold(f"{node}: has just started, and knows of no broker yet")
     return answer

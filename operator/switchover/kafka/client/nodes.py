@@ -26,8 +26,9 @@ from switchover.kafka.client.metadata import addresses, metadata
 from switchover.kafka.client.quotas import set_quota
 from switchover.kafka.client.topic_ids import topic_ids
 from switchover.kafka.client.versions import api_versions
+from switchover.kafka.client.whole_view import WholeViews
 from switchover.kafka.limits import ANSWER_SECONDS, NODE_SECONDS
-from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Partition, Quorum, Replica, TopicIds
+from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum, Replica, TopicIds, WholeView
 from switchover.metadata.cluster import Entity
 from switchover.metadata.image import LogImage
 from switchover.metadata.replay import METADATA_VERSION
@@ -51,6 +52,7 @@ class KafkaWire:
         self._security = security(properties, allowed, search)
         self._seconds = seconds
         self._log = MetadataLog()
+        self._views = WholeViews()
 
     async def api_versions(self, node: Address) -> NodeAnswer:
         """ApiVersions v3; a node too old for it (before Kafka 2.4) tells its API keys alone."""
@@ -63,20 +65,16 @@ class KafkaWire:
             metadata_version=told.finalized.get(METADATA_VERSION),
         )
 
-    async def metadata(self, broker: Address) -> BrokerView:
-        """Metadata v9 of all topics, internal ones too."""
+    async def known_brokers(self, broker: Address) -> BrokerView:
+        """Metadata v10 of no topic."""
         async with self._connected(broker, NODE_SECONDS) as connection:
-            answer = await metadata(broker, connection, None)
-        return BrokerView(
-            cluster_id=answer.cluster_id or "",
-            controller_id=answer.controller_id,
-            brokers=addresses(answer),
-            partitions=tuple(
-                Partition(topic.name, partition.partition_index, partition.leader_id,
-                          partition.replica_nodes, partition.isr_nodes)
-                for topic in answer.topics for partition in topic.partitions
-            ),
-        )
+            answer = await metadata(broker, connection, ())
+        return BrokerView(answer.cluster_id or "", answer.controller_id, addresses(answer))
+
+    async def metadata(self, broker: Address) -> WholeView:
+        """Metadata v10 of all topics, internal ones too."""
+        async with self._connected(broker, ANSWER_SECONDS) as connection:
+            return await self._views.ask(broker, connection)
 
     async def quorum(self, voters: Iterable[Address]) -> Quorum:
         """Ask all voters at once. Raises Refused when one of them refuses and none leads."""

@@ -1,0 +1,150 @@
+"""What brokers' Metadata of a large cluster costs a pass: it is read, and gates judge it, while others take their turns.
+
+    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m unit.measure_views 100 5000 40
+
+Brokers, topics, and partitions of a topic, with three replicas each. Another process answers for all brokers on loopback.
+In `rolling` another broker is out of sync in each pass, so that three in a hundred partitions change twice.
+"""
+
+import asyncio
+import contextlib
+import io
+import multiprocessing
+import resource
+import statistics
+import struct
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+from kio.schema.metadata.v10 import MetadataResponse
+from kio.schema.metadata.v10.response import MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic
+from kio.serial import entity_writer
+from kio.static.primitive import i32, i32Timedelta
+
+from switchover.cluster import digest
+from switchover.cluster.observe.views import Views
+from switchover.cluster.picture import Picture
+from switchover.kafka.client.nodes import KafkaWire
+from switchover.kafka.node import BrokerView
+from switchover.metadata.image import MigrationState
+from switchover.outside.addresses import Address
+from switchover.outside.clock import WallClock
+from switchover.outside.observed import Known, Observed, Unknown
+from unit.kraft_gates import GATES
+from unit.pictures import NOW, Mode, moment
+
+PASSES = 20
+
+
+def answer(ports: dict[int, int], topics: int, partitions: int, out: int | None) -> bytes:
+    """Metadata v10; broker `out` is in sync with nobody, and nothing is told of topics where there are none."""
+    brokers = len(ports)
+
+    def partition(topic: int, index: int) -> Any:
+        replicas = tuple((7 * topic + 3 * index + k) % brokers for k in range(3))
+        isr = tuple(each for each in replicas if each != out)
+        return MetadataResponsePartition(
+            error_code=ErrorCode.none, partition_index=i32(index), leader_id=isr[0], leader_epoch=i32(5),  # type: ignore[arg-type]
+            replica_nodes=replicas, isr_nodes=isr, offline_replicas=())                                   # type: ignore[arg-type]
+
+    found = MetadataResponse(
+        throttle_time=i32Timedelta.parse(timedelta()), cluster_id="a-large-cluster-AAAAAA", controller_id=0,  # type: ignore[arg-type]
+        brokers=tuple(MetadataResponseBroker(node_id=each, host="127.0.0.1", port=i32(port), rack=None)    # type: ignore[arg-type]
+                      for each, port in ports.items()),
+        topics=tuple(MetadataResponseTopic(
+            error_code=ErrorCode.none, name=f"topic-of-some-team-{topic:05}", topic_id=UUID(int=topic + 1),  # type: ignore[arg-type]
+            partitions=tuple(partition(topic, index) for index in range(partitions))) for topic in range(topics)))
+    with io.BytesIO() as written:
+        entity_writer(MetadataResponse)(written, found)
+        return b"\0" + written.getvalue()
+
+
+def serve(pipe: Any, brokers: int, topics: int, partitions: int) -> None:
+    """All brokers. Which answer of three is told now comes through the pipe."""
+    async def run() -> None:
+        now = 0
+
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+                while True:
+                    request = await reader.readexactly(struct.unpack(">i", await reader.readexactly(4))[0])
+                    body = told[now] if request[-5] == 0 else brief         # null where all topics are asked for, else 1
+                    writer.write(struct.pack(">i", len(body) + 4) + request[4:8] + body)
+                    await writer.drain()
+
+        servers = [await asyncio.start_server(talk, "127.0.0.1", 0) for _ in range(brokers)]
+        ports = {number: server.sockets[0].getsockname()[1] for number, server in enumerate(servers)}
+        brief, told = answer(ports, 0, 0, None), [answer(ports, topics, partitions, out) for out in (None, 5, 6)]
+        pipe.send((ports, len(told[0])))
+        while (order := await asyncio.get_running_loop().run_in_executor(None, pipe.recv)) is not None:
+            now = order
+
+    asyncio.run(run())
+
+
+def gates(views: dict[int, Observed[BrokerView]]) -> Callable[[], None]:
+    """What the gates make of these views, with kafka-0 in the batch."""
+    asked = [view for view in views.values() if isinstance(view, Known) and hasattr(view.value, "topics")]
+    minima = Known(dict.fromkeys(asked[0].value.topics, 1), NOW)
+
+    def with_views(picture: Picture) -> Picture:
+        return replace(picture, facts=replace(picture.facts, views=dict(enumerate(asked)), min_insync=minima))
+
+    moving = with_views(moment("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER,
+                               ("kafka-0",), MigrationState.MIGRATION))
+    beginning = with_views(moment("Preflight"))
+
+    def judge() -> None:
+        for name, picture in (("RestartIsSafe", moving), ("AllInSync", moving), ("Health", beginning)):
+            GATES[name].check(picture)
+        digest.digest(moving)
+
+    return judge
+
+
+async def measure(pipe: Any, addresses: dict[int, Address | None]) -> None:
+    stood: list[float] = []
+
+    async def others() -> None:
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(0.01)
+            stood.append(time.monotonic() - before - 0.01)
+
+    beside = asyncio.create_task(others())
+    client, views = KafkaWire({}), Views(WallClock())
+    for what in ("first", "still", "rolling"):
+        took, judged = [], []
+        for number in range(1 if what == "first" else PASSES):
+            pipe.send(number % 3 if what == "rolling" else 0)
+            begun = time.monotonic()
+            found = await views.look(client, addresses, ())
+            while silent := sum(isinstance(view, Unknown) for view in found.values()):
+                print(f"{what}: {silent} are not read within their time; what was read is not read again")
+                found = await views.look(client, addresses, ())
+            took.append(time.monotonic() - begun)
+            begun = time.process_time()
+            await asyncio.to_thread(gates(found))
+            judged.append(time.process_time() - begun)
+        print(f"{what}: read in {statistics.median(took):.2f} s, {max(took):.2f} at most; judged in"
+              f" {statistics.median(judged):.2f} s, {max(judged):.2f} at most; the loop stood {max(stood):.3f} s at most;"
+              f" {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MiB")
+        stood.clear()
+    beside.cancel()
+    pipe.send(None)
+
+
+if __name__ == "__main__":
+    ours, theirs = multiprocessing.Pipe()
+    served = multiprocessing.Process(target=serve, args=(theirs, *map(int, sys.argv[1:])), daemon=True)
+    served.start()
+    ports, size = ours.recv()
+    print(f"{len(ports)} brokers, {size / 1e6:.1f} MB of each that is asked for partitions")
+    asyncio.run(measure(ours, {number: Address("127.0.0.1", port) for number, port in ports.items()}))
+    served.join()
