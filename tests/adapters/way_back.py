@@ -8,7 +8,9 @@ async def end_claim(tree: KazooZooKeeper) -> None:
     left = await tree.state()
     assert left.migration is not None
     assert left.controller is not None
-    epoch = max(left.controller_epoch, await tree.partition_epoch() + 1)
+    largest = await tree.partition_epoch()
+    assert largest <= max(left.controller_epoch, left.controller.kraft_epoch), "dual write wrote another than its claim's"
+    epoch = max(left.controller_epoch, largest + 1)
     await tree.raise_epoch(epoch, left.controller_epoch)
     await tree.delete("/migration", left.migration.version, epoch)
     await tree.delete("/controller", left.controller.version, epoch)

@@ -1,5 +1,6 @@
 """`ports.KafkaNodes` and `ZooKeeper` on the simulated cluster."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -317,9 +318,11 @@ class SimulatedZooKeeper:
             lambda: self._serving(sum(each.get(node.mode, 0) for node in self._kafka.nodes.values())))
 
     async def partition_epoch(self) -> int:
+        await asyncio.sleep(self._kafka.tree.reading_states)
         return await self._incarnation.call(lambda: self._serving(self._kafka.tree.partition_epoch))
 
     async def stateless(self) -> Mapping[tuple[str, int], tuple[int, ...]]:
+        await asyncio.sleep(self._kafka.tree.reading_states)
         return await self._incarnation.call(lambda: self._serving(dict(self._kafka.tree.stateless)))
 
     async def create_states(self, replicas: Mapping[tuple[str, int], tuple[int, ...]], controller_epoch: int) -> None:

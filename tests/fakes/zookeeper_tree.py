@@ -26,6 +26,8 @@ class ZooKeeperTree:
     states: dict[Key, int] = field(default_factory=dict)
     behind: dict[Key, int] = field(default_factory=dict)
     stateless: dict[Key, tuple[int, ...]] = field(default_factory=dict)
+    reading_states: float = 0.0
+    """Seconds, as there are so many of them."""
     metadata: dict[str, str] = field(default_factory=dict)
     written: Callable[[str, str, dict[str, object]], None] = lambda verb, path, content: None
 

@@ -2,11 +2,13 @@
 
 import base64
 import random
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from fakes.api_server import Object
+from fakes.kafka_ports import SimulatedZooKeeper
 from fakes.kafka_world import Kafka
 from simulation.migration_world import CANARY, HOW_FAR, NAME, MigrationWorld
 from simulation.moments import opened, quiet_for, reasons, to_batch, to_step
@@ -19,7 +21,7 @@ from switchover.engine.gate import passed
 from switchover.metadata import parity
 from switchover.metadata.cluster import Hidden, Scram
 from switchover.metadata.image import MigrationState
-from switchover.zookeeper.nodes import MigrationNode
+from switchover.zookeeper.nodes import MigrationNode, ZooKeeperState
 
 CONTROLLERS_REPLACED = ("POST pods kafka-controller", "DELETE pods kafka-controller")
 
@@ -135,6 +137,24 @@ def test_elections_work_after_many_elections_of_the_quorum(world: MigrationWorld
     """KAFKA-20488: the epoch is raised before ZooKeeper rules; without it the next broker that stops has no successor."""
     many_elections(world)
     assert world.roll_back()
+    assert [write for write in world.api.writes if "/controller_epoch" in write.text]
+    assert_as_before(world)
+
+
+@pytest.mark.long
+def test_passes_go_on_while_many_states_are_read(world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    many_elections(world)
+    world.kafka.tree.reading_states = 100.0
+    looks: list[float] = []
+    state = SimulatedZooKeeper.state
+
+    async def seen(zookeeper: SimulatedZooKeeper) -> ZooKeeperState:
+        looks.append(world.timeline.now())
+        return await state(zookeeper)
+
+    monkeypatch.setattr(SimulatedZooKeeper, "state", seen)
+    assert world.roll_back()
+    assert max(later - before for before, later in pairwise(looks)) < 30
     assert [write for write in world.api.writes if "/controller_epoch" in write.text]
     assert_as_before(world)
 

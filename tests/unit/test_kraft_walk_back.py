@@ -86,7 +86,7 @@ def test_a_claim_that_does_not_come_is_cured_by_one_restart_of_the_controllers()
 def test_an_epoch_that_is_high_enough_is_left_alone():
     walk = Walk()
     walk.until("DualWrite")
-    walk.cluster.partition_epoch = walk.cluster.controller_epoch
+    walk.cluster.controller_epoch = walk.cluster.partition_epoch = 9
     walk.go(lambda: False, BACKWARD)
     assert not [effect for effect in walk.cluster.done if isinstance(effect, RaiseEpoch)]
     check_back_at_the_start(walk)

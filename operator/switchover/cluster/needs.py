@@ -7,7 +7,6 @@ Where the need of a fact hangs on more than the leg, the rest of the condition s
 from collections.abc import Set
 from enum import StrEnum
 
-from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import modes
 from switchover.cluster.door import brokers
 from switchover.cluster.facts import KubernetesState
@@ -74,11 +73,8 @@ def parity_is_read(picture: Picture, needs: Set[str]) -> bool:
     return Need.PARITY in needs and not picture.is_stopping and any(mode not in modes.WITHOUT_QUORUM for mode in assigned)
 
 
-def epoch_is_read(picture: Picture, needs: Set[str], zookeeper: Observed[ZooKeeperState]) -> bool:
-    """Whether all partitions' states are read for their epoch: between the stop of the controllers and the end of their
-    claim."""
-    if Need.PARTITION_EPOCH not in needs or not isinstance(zookeeper, Known):
-        return False
-    holder = zookeeper.value.controller
-    records = [picture.position.nodes[name] for name in picture.controllers if name in picture.position.nodes]
-    return holder is not None and not holder.ephemeral and all(record.assigned == NodeMode.STOPPED for record in records)
+def epoch_is_read(needs: Set[str], zookeeper: Observed[ZooKeeperState]) -> bool:
+    """Whether all partitions' states are read for their epoch: until KRaft's claim has ended. What a controller writes after
+    that has the epoch of its claim."""
+    holder = zookeeper.value.controller if isinstance(zookeeper, Known) else None
+    return Need.PARTITION_EPOCH in needs and holder is not None and not holder.ephemeral

@@ -196,8 +196,9 @@ def end_claim(picture: Picture) -> tuple[Effect, ...]:
         epoch = picture.facts.partition_epoch
         if not isinstance(epoch, Known) or (state.controllers is not None and is_behind(picture, zookeeper)):
             return ()
-        if zookeeper.controller_epoch < epoch.value:
-            return (RaiseEpoch(epoch.value + 1, zookeeper.controller_epoch),)
+        largest = max(epoch.value, zookeeper.controller.kraft_epoch if zookeeper.controller is not None else -1)
+        if zookeeper.controller_epoch < largest:
+            return (RaiseEpoch(largest + 1, zookeeper.controller_epoch),)
     if zookeeper.migration is not None:
         return (DeleteZNode("/migration", zookeeper.migration.version, zookeeper.controller_epoch),)
     if claimed and zookeeper.controller is not None:

@@ -17,8 +17,8 @@ READ_SECONDS = 12.0
 LOOKING_SECONDS = 300.0
 """How old may be what takes requests of its own for each migration, where nothing is done upon it: names that are taken,
 storage classes, dry runs of what has not changed."""
-LARGEST_TREE_SECONDS = 300.0
-"""How long the reading of a whole tree of ZooKeeper's may take."""
+LARGEST_TREE_SECONDS = 900.0
+"""How long the reading of a whole tree of ZooKeeper's may take; each of its parts has a limit of its own."""
 PATIENCE_SECONDS = 1.0
 """How long a new answer is waited for by who is content with the last one."""
 SPARED_SECONDS = 60.0
@@ -148,7 +148,7 @@ def _seen(task: "asyncio.Task[Any]") -> None:
 class Background(Generic[T]):
     """A reading that takes long where ZooKeeper has much: it goes on behind the passes and is good for `seconds`.
 
-    One without an answer is repeated after as long again as it took: ZooKeeper is not read all the time for nothing.
+    Between two it rests as long as one took, at least: ZooKeeper is not read all the time.
     """
 
     def __init__(self, what: str, seconds: float, clock: Clock) -> None:
@@ -179,5 +179,5 @@ class Background(Generic[T]):
         begun = self._clock.now()
         found = await known(read(), LARGEST_TREE_SECONDS, self._clock)
         ended = self._clock.now()
-        self._due = begun + self._seconds if isinstance(found, Known) else ended + (ended - begun)
+        self._due = max(begun + self._seconds if isinstance(found, Known) else 0.0, ended + (ended - begun))
         return found

@@ -35,7 +35,7 @@ from switchover.lag.window import GroupOffsets
 from switchover.metadata.parity import TreeReading
 from switchover.outside.access import Access
 from switchover.outside.addresses import Address, is_an_ip
-from switchover.outside.ask import LOOKING_SECONDS, READ_SECONDS, Answers, known
+from switchover.outside.ask import LOOKING_SECONDS, READ_SECONDS, Answers, Background, known
 from switchover.outside.clock import Clock
 from switchover.outside.errors import NotListening, Refused, Unreachable
 from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
@@ -43,13 +43,14 @@ from switchover.zookeeper.nodes import MigrationNode, ZooKeeperState
 from switchover.zookeeper.ports import ZooKeeper, ZooKeeperTree
 
 T = TypeVar("T")
+Stateless = Mapping[tuple[str, int], tuple[int, ...]]
 
 MINIMA_SECONDS = 15.0
 """How old min.insync.replicas may be while no topic came or went."""
 GROUPS_SECONDS = 60.0
 """How old the list of groups' migrations may be where nothing is done upon it."""
-EPOCH_SECONDS = 120.0
-"""How long the states of all partitions may take; nothing else goes on meanwhile."""
+STATES_SECONDS = 5.0
+"""How old a reading of the states of all partitions may be before the next one begins."""
 GONE_SECONDS = 20.0
 """How long it holds that nobody is at a server's address. The network says so only as often as its rate limit allows."""
 
@@ -109,11 +110,13 @@ class Observer:
         self._forwarding = ForwardingWatch(clock)
         self._groups = WatchedGroups(clock)
         self._rehearsals = Rehearsals(workloads, clock)
+        self._epoch: Background[int] = Background("the states of the partitions are", STATES_SECONDS, clock)
+        self._stateless: Background[Stateless] = Background("the states of the partitions are", STATES_SECONDS, clock)
         self._answers = Answers(clock)
 
     async def close(self) -> None:
         """Close every connection."""
-        self._parity.forget()
+        self._forget_trees()
         await self._connected.close()
 
     async def see(self, picture: Picture, lease_holder: str, *, fresh: bool = True) -> Picture:
@@ -165,8 +168,8 @@ class Observer:
                 voters, picture.recorded_cluster or None)))
             topic_tree = then.create_task(self._if(Need.TOPICS_IN_ZOOKEEPER in named, self.zookeeper.topics))
             partition_epoch = then.create_task(
-                self._partition_epoch(needs.epoch_is_read(picture, named, zookeeper.result())))
-            stateless = then.create_task(self._stateless(picture, written if Need.STATELESS in named else NOT_ASKED))
+                self._partition_epoch(needs.epoch_is_read(named, zookeeper.result())))
+            stateless = then.create_task(self._without_state(picture, written if Need.STATELESS in named else NOT_ASKED))
             connections = then.create_task(self._connections(Need.CLIENTS_OF_ZOOKEEPER in named))
             zookeeper_sets = then.create_task(self._zookeeper_sets(picture, Need.ZOOKEEPER_SETS in named))
             told = brokers if needs.settings_are_read(picture, named, kubernetes.result()) else {}
@@ -237,12 +240,18 @@ class Observer:
     def _take(self, clients: Clients) -> None:
         if clients == self._clients:
             return
-        self._parity.forget()                               # they may read through a client that is closed soon
-        self._rehearsals.forget()
+        self._forget_trees()
         self._clients = clients
         self._brokers_client, self._controllers_client = clients.brokers, clients.controllers
         self.zookeeper = clients.zookeeper
         self._examiner = Examiner(self._survey, clients.brokers, clients.zookeeper, self._clock)
+
+    def _forget_trees(self) -> None:
+        """End what is under way: it may be read through a client that is closed soon."""
+        self._parity.forget()
+        self._rehearsals.forget()
+        self._epoch.forget()
+        self._stateless.forget()
 
     async def _metadata(self, secret: str | None, states: bool) -> TreeReading:
         return await self.zookeeper.metadata(secret, states=states)
@@ -424,18 +433,17 @@ class Observer:
 
     async def _partition_epoch(self, wanted: bool) -> Observed[int]:
         if not wanted:
+            self._epoch.forget()
             return NOT_ASKED
-        return await self._known(self.zookeeper.partition_epoch(), EPOCH_SECONDS)
+        return await self._epoch.newest(self.zookeeper.partition_epoch)
 
-    async def _stateless(self, picture: Picture,
-                         written: Observed[Written]) -> Observed[Mapping[tuple[str, int], tuple[int, ...]]]:
+    async def _without_state(self, picture: Picture, written: Observed[Written]) -> Observed[Stateless]:
         """Read while dual write does not come on: they are many nodes. Where it does, it stands before none."""
-        if not isinstance(written, Known):
-            return written
-        now = self._clock.now()
-        if now - written.value.offset_since <= picture.spec.gates.dual_write_max_age_seconds:
-            return Known({}, now)
-        return await self._known(self.zookeeper.stateless(), EPOCH_SECONDS)
+        if isinstance(written, Known) and (self._clock.now() - written.value.offset_since
+                                           > picture.spec.gates.dual_write_max_age_seconds):
+            return await self._stateless.newest(self.zookeeper.stateless)
+        self._stateless.forget()
+        return Known({}, self._clock.now()) if isinstance(written, Known) else written
 
 
 def _without_zookeeper(answers: Mapping[int, Observed[NodeAnswer]], zookeeper: Observed[ZooKeeperState]) -> set[int]:

@@ -9,7 +9,8 @@
 
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from select import POLLIN, POLLOUT, poll
 from typing import Any
 
 from kazoo.handlers.threading import SequentialThreadingHandler
@@ -53,6 +54,18 @@ class TlsHandler(SequentialThreadingHandler):       # type: ignore[misc]
             raise
         self.distrust = ""
         return secured
+
+    def select(self, readable: Sequence[Any], writable: Sequence[Any], _: object, timeout: float | None = None
+               ) -> tuple[list[Any], list[Any], list[Any]]:
+        """kazoo's makes and closes an epoll each time, four times for a node: more than a quarter of what a tree costs."""
+        waiting = poll()
+        for each in readable:
+            waiting.register(each, POLLIN)
+        for each in writable:
+            waiting.register(each, POLLOUT)
+        ready = {file for file, _ in waiting.poll(None if timeout is None else timeout * 1000)}
+        found = ([each for each in files if each.fileno() in ready] for files in (readable, writable))
+        return next(found), next(found), []
 
 
 def credentials(properties: Mapping[str, str]) -> dict[str, Any]:

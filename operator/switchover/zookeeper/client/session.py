@@ -100,14 +100,10 @@ class ZooKeeperSession:
     def _list(self, deadline: float, client: KazooClient, path: str) -> Sequence[str]:
         return self._answer(deadline, path, client.get_children_async(path)) or ()
 
-    def _nodes(self, deadline: float, client: KazooClient, paths: Sequence[str], *,
-               keep: bool = True) -> Iterator[tuple[str, Node]]:
-        """Those that exist, in batches under way together; each batch has the time of a call. Of what the caller does not
-        `keep` the memory is free before the next batch."""
+    def _nodes(self, deadline: float, client: KazooClient, paths: Sequence[str]) -> Iterator[tuple[str, Node]]:
+        """Those that exist, in batches under way together; each batch has the time of a call."""
         for start in range(0, len(paths), BATCH):
             deadline = max(deadline, time.monotonic() + self._seconds)
-            if not keep:
-                self._let_go()
             batch = deque((path, client.get_async(path)) for path in paths[start:start + BATCH])
             try:
                 while batch:

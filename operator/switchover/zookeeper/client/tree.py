@@ -4,6 +4,7 @@ A node is read every time, for nothing in ZooKeeper tells which of many nodes we
 again.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -63,16 +64,18 @@ class TreeReader:
         seen = {*paths, *clients}
         self._parsed = {path: item for path, item in self._parsed.items() if path in seen}
         self._room.resize(sum(size for _, size, _ in self._parsed.values()))
-        metadata = assembled(entries for _, _, entries in self._parsed.values())
+        metadata = await asyncio.to_thread(assembled, [entries for _, _, entries in self._parsed.values()])
         if states:
             metadata = replace(metadata, epochs=await self._epochs(metadata))
         return TreeReading(offset, metadata, self._slices.reads)
 
     async def _epochs(self, metadata: ClusterMetadata) -> Mapping[tuple[str, int], int]:
-        partitions = {state_path(name, index): (name, index)
-                      for name, topic in metadata.topics.items() for index in topic.partitions}
-        versions = await self._slices.nodes([*partitions], lambda _, stat: stat.version)
-        return {partitions[path]: version for path, version in versions}
+        found: dict[tuple[str, int], int] = {}
+        for part in slices([(name, index) for name, topic in metadata.topics.items() for index in topic.partitions]):
+            keys = {state_path(*key): key for key in part}
+            versions = await self._slices.nodes([*keys], lambda _, stat: stat.version)
+            found |= {keys[path]: version for path, version in versions}
+        return found
 
     async def _offset(self) -> int:
         found = await self._slices.nodes([MIGRATION], lambda *node: node)

@@ -44,5 +44,5 @@ class Slices:
         return answer
 
 
-def slices(paths: Sequence[str]) -> Iterable[Sequence[str]]:
-    return (paths[start:start + SLICE] for start in range(0, len(paths), SLICE))
+def slices(items: Sequence[T]) -> Iterable[Sequence[T]]:
+    return (items[start:start + SLICE] for start in range(0, len(items), SLICE))

@@ -31,6 +31,7 @@ from switchover.outside.addresses import Address
 from switchover.outside.errors import Fenced, NotListening, Refused, Unreachable
 from switchover.zookeeper.client import znode_rights, znodes
 from switchover.zookeeper.client.old_groups import GroupReader
+from switchover.zookeeper.client.partition_states import StateReader
 from switchover.zookeeper.client.session import NO_SUCH_NAME, ZooKeeperSession, addresses_of, left
 from switchover.zookeeper.client.tree import TreeReader
 from switchover.zookeeper.client.znode_slices import Node
@@ -56,6 +57,7 @@ class KazooZooKeeper(ZooKeeperSession):
         self._tree = TreeReader(
             self._call, self._read, self._children, memory.ANSWERS.lasting(f"ZooKeeper at {access.servers}"))
         self._groups = GroupReader(self._call, self._read, self._children)
+        self._states = StateReader(self._call, self._read, self._children)
 
     async def close(self) -> None:
         """End the session."""
@@ -96,12 +98,12 @@ class KazooZooKeeper(ZooKeeperSession):
         return await self._call(lambda deadline: self._connections(deadline, server))
 
     async def partition_epoch(self) -> int:
-        """The largest `controller_epoch` in the state of any partition: one read for each, so 0.1 s for every thousand."""
-        return await self._call(self._partition_epoch)
+        """The largest `controller_epoch` in the state of any partition; other calls are answered between its slices."""
+        return await self._states.largest_epoch()
 
     async def stateless(self) -> Mapping[tuple[str, int], tuple[int, ...]]:
         """The partitions that a topic's node lists and that have no state: (topic, index) -> replicas; a read for each."""
-        return await self._call(self._stateless)
+        return await self._states.missing()
 
     async def create_states(self, replicas: Mapping[tuple[str, int], tuple[int, ...]], controller_epoch: int) -> None:
         """Create partitions' states as Kafka takes a missing one; Fenced when `/controller_epoch` was written."""
@@ -204,22 +206,6 @@ class KazooZooKeeper(ZooKeeperSession):
                 acls[path] = ()                                    # who may not even read it may not write it either
         return ZooKeeperRights({path: znode_rights.granted(acl, self._identities) for path, acl in acls.items()},
                                {path: znode_rights.unjudged(acl) for path, acl in acls.items()})
-
-    def _partition_epoch(self, deadline: float) -> int:
-        client = self._synced(deadline)
-        names = self._list(deadline, client, "/brokers/topics")
-        states = []
-        for path, (data, _) in self._nodes(deadline, client, [f"/brokers/topics/{name}" for name in names]):
-            topic, _ = _parsed(path, znodes.topic, data)
-            states += [state_path(path.rpartition("/")[2], partition) for partition in topic.assignment]
-        return max((_parsed(path, znodes.partition_epoch, data)
-                    for path, (data, _) in self._nodes(deadline, client, states, keep=False)), default=0)
-
-    def _stateless(self, deadline: float) -> dict[tuple[str, int], tuple[int, ...]]:
-        listed = {state_path(name, index): ((name, index), replicas)
-                  for name, topic in self._topics(deadline).topics.items() for index, replicas in topic.assignment.items()}
-        there = {path for path, _ in self._nodes(deadline, self._connected(deadline), [*listed], keep=False)}
-        return {key: replicas for path, (key, replicas) in listed.items() if path not in there}
 
     def _create_state(self, deadline: float, path: str, brokers: Sequence[int], controller_epoch: int) -> None:
         client, known = self._at_epoch(deadline, controller_epoch)
