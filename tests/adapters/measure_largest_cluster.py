@@ -29,6 +29,7 @@ from switchover.cli import rehearse_replica
 from switchover.cluster.observe.rehearsal import handed_in
 from switchover.cluster.rehearsal import report
 from switchover.cluster.rehearsal.processes import SharedDirectory
+from switchover.cluster.rehearsal.replica_job import PROCESSES, RESOURCES
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.metadata.cluster import Acl, Assignment, ClusterMetadata, Resource, Topic
 from switchover.metadata.image import LogImage
@@ -168,8 +169,10 @@ async def rehearsal(topics: int, directory: Path) -> None:
 
     found = await told("unpacked", unpack(), lambda t: f"{len(t.nodes)} nodes")
     (directory / "replica").mkdir()
+    limits = {name: int(limit[:-2]) << {"Mi": 20, "Gi": 30}[limit[-2:]]
+              for name in PROCESSES for limit in (RESOURCES[name]["limits"]["memory"],)}
     begun = time.monotonic()
-    with Memory(directory / "replica") as most, running(directory / "replica") as place:
+    with Memory(directory / "replica") as most, running(directory / "replica", limits=limits) as place:
         beside: list[asyncio.Task[None]] = []
 
         def say(line: str) -> None:

@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from zipfile import ZipFile
 
 from adapters.servers import KAFKA, free_port, libraries, loopback
@@ -36,9 +37,10 @@ def with_classes(directory: Path, sources: Mapping[str, str]) -> Path:
 
 
 @contextmanager
-def running(directory: Path, version: str = "3.9", start: Path | None = None, libs: Path | None = None) -> Iterator[Place]:
+def running(directory: Path, version: str = "3.9", start: Path | None = None, libs: Path | None = None,
+            limits: Mapping[str, int] = MappingProxyType({})) -> Iterator[Place]:
     """A replica's place, with what runs its processes, those of this Kafka. `start`: another start script than its own,
-    `libs`: other jars."""
+    `libs`: other jars, `limits`: bytes of memory that a process is told to have."""
     host = loopback(2181).host
     environment = {key: os.environ[key] for key in ENVIRONMENT if key in os.environ}
     environment["KAFKA_LIBS"] = str(libs or libraries(version))
@@ -51,7 +53,8 @@ def running(directory: Path, version: str = "3.9", start: Path | None = None, li
     script = str(start or run_class.with_name("kafka-server-start.sh"))
     runners = [subprocess.Popen(
         ["setpriv", "--pdeathsig", "KILL", "--", "bash", "-c", RUN, "run", name, str(directory), script],
-        env=environment, start_new_session=True) for name in PROCESSES]
+        env=environment | ({"MEMORY_LIMIT": str(limits[name])} if name in limits else {}), start_new_session=True)
+        for name in PROCESSES]
     try:
         yield Place(str(directory), host, broker=free_port(), controller=free_port(), zookeeper=free_port())
     finally:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
+from kazoo.exceptions import ConnectionLoss
 from kazoo.security import make_acl, make_digest_acl
 
 from adapters.rehearsals import pids, rehearsed, running, with_classes
@@ -266,6 +267,27 @@ async def test_a_zookeeper_that_stops_in_the_middle_is_told_in_time(
             await tree.export()
         assert time.monotonic() - began < stretched(10)
     await tree.close()
+
+
+async def test_a_tree_is_loaded_though_answers_are_lost(
+        server: ZooKeeperServer, client: KazooClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ZooKeeper with very much to write drops connections, and may have done what it was asked."""
+    tree, lost = KazooTree(Access(str(server.address))), set[str]()
+    create = tree._create
+
+    def without_an_answer(deadline: float, nodes: Sequence[tuple[str, bytes | None]]) -> None:
+        create(deadline, nodes)
+        if nodes[0][0] not in lost:
+            lost.add(nodes[0][0])
+            raise ConnectionLoss
+
+    monkeypatch.setattr(tree, "_create", without_an_answer)
+    try:
+        await tree.load(f"{client.chroot}/here", clean())
+        assert lost
+        assert (await tree.export(f"{client.chroot}/here")).nodes.items() >= clean().items()
+    finally:
+        await tree.close()
 
 
 async def test_nothing_is_loaded_into_a_zookeeper_that_is_not_empty(server: ZooKeeperServer, client: KazooClient) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tracemalloc
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.planted_trees import FAULTS, METADATA, clean, planted
+from fakes.planted_trees import FAULTS, METADATA, clean, planted, state
 from patience import stretched
 from switchover.api.status import Severity
 from switchover.cluster.rehearsal import culprits, pack, report
@@ -78,6 +79,17 @@ def test_every_node_is_created_after_the_one_above_it() -> None:
         assert data == TREE.nodes.get(path)
         made.append(path)
     assert len(made) == len(set(made)) >= len(TREE.nodes)
+
+
+def test_a_large_tree_is_packed_node_by_node() -> None:
+    """Its document at once is several times the tree, and made without a break."""
+    tree = Tree({f"/brokers/topics/t/partitions/{number}/state": state(1, [1, 2, 3]) for number in range(20_000)})
+    tracemalloc.start()
+    try:
+        assert pack.packed(tree)
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @given(st.dictionaries(st.text("/ab", min_size=1, max_size=5), st.none() | st.binary(max_size=8)))

@@ -5,7 +5,7 @@ import binascii
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from switchover import documents
 from switchover.zookeeper.tree import Tree
@@ -18,11 +18,21 @@ LARGEST_TREE = 2**30
 
 def packed(tree: Tree) -> tuple[str, ...]:
     """The parts, the first of which begins with their number and a digest of them all."""
-    nodes = {path: None if data is None else base64.b64encode(data).decode() for path, data in sorted(tree.nodes.items())}
-    document = json.dumps({"nodes": nodes, "denied": tree.denied, "gone": tree.gone}, separators=(",", ":"))
-    text = base64.b64encode(zlib.compress(document.encode(), 9)).decode()
+    writer = zlib.compressobj(9)
+    text = base64.b64encode(b"".join((
+        *(writer.compress(each.encode()) for each in _document(tree)), writer.flush()))).decode()
     parts = [text[start:start + LARGEST] for start in range(0, len(text), LARGEST)]
     return f"{len(parts)} {_digest(text)} {parts[0]}", *parts[1:]
+
+
+def _document(tree: Tree) -> Iterator[str]:
+    """JSON, node by node: written at once it is several times the tree, and Python does nothing else meanwhile."""
+    yield '{"nodes":{'
+    for number, path in enumerate(sorted(tree.nodes)):
+        data = tree.nodes[path]
+        text = None if data is None else base64.b64encode(data).decode()
+        yield f"{',' if number else ''}{json.dumps(path)}:{json.dumps(text)}"
+    yield f'}},"denied":{json.dumps(tree.denied)},"gone":{tree.gone}}}'
 
 
 def unpacked(parts: Sequence[str]) -> Tree:

@@ -103,6 +103,8 @@ class KazooTree(ZooKeeperSession):
 
     async def load(self, chroot: str, nodes: Mapping[str, bytes | None]) -> None:
         """Create `chroot`, which must not exist, and all nodes below it. Raises Refused where it does exist."""
+        if await self._call(partial(self._exists, path=chroot)):
+            raise Refused(f"ZooKeeper at {self._named} has {chroot} already: it is no empty replica")
         todo = [(chroot, None), *((f"{chroot}{path}", data) for path, data in to_create(nodes))]
         while todo:
             size = count = 0
@@ -154,14 +156,17 @@ class KazooTree(ZooKeeperSession):
                 denied.append(path)
         return denied
 
+    def _exists(self, deadline: float, path: str) -> bool:
+        return self._answer(deadline, path, self._connected(deadline).exists_async(path)) is not None
+
     def _create(self, deadline: float, nodes: Sequence[tuple[str, bytes | None]]) -> None:
         transaction = self._connected(deadline).transaction()
         for path, data in nodes:
             # Its own `create` refuses a node without data.
             transaction._add(Create(path, data, OPEN_ACL_UNSAFE, 0), None)
-        for (path, _), result in zip(nodes, transaction.commit_async().get(timeout=left(deadline)), strict=True):
-            if isinstance(result, NodeExistsError):
-                raise Refused(f"ZooKeeper at {self._named} has {path} already: it is no empty replica")
+        for result in transaction.commit_async().get(timeout=left(deadline)):
+            if isinstance(result, NodeExistsError):         # it was done, and the answer lost: nobody else writes there
+                return
             if isinstance(result, KazooException) and not isinstance(result, (RolledBackError, RuntimeInconsistency)):
                 raise result
 
