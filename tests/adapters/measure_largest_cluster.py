@@ -1,20 +1,23 @@
 """What a migration of 100 brokers costs: 5,000 topics with settings × 40 partitions on three of them, 20,000 ACLs.
 
     PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_largest_cluster metadata 500 5000
+    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_largest_cluster export 500 5000
     PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_largest_cluster rehearsal 500 5000
 
-`metadata`: what is read of a real ZooKeeper with such a tree, as the operator does with its memory limit. `rehearsal`: the
-replica's processes, and the same reading of what its real controller tells and of its ZooKeeper in dual write.
+`metadata`, `export`: what is read of a real ZooKeeper with such a tree, as the operator does with its memory limit.
+`rehearsal`: the replica's processes with the limits of the Job, and what the operator reads of its real controller and of its
+ZooKeeper in dual write.
 """
 
 import asyncio
+import contextlib
 import json
 import pickle
 import sys
 import tempfile
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 from uuid import UUID
@@ -127,34 +130,44 @@ async def write(server: str, topics: int) -> None:
     await loader.close()
 
 
-async def metadata(topics: int, directory: Path) -> None:
+@contextlib.asynccontextmanager
+async def written(topics: int, directory: Path) -> AsyncIterator[ZooKeeperServer]:
     server = ZooKeeperServer(directory / "users")
     server.heap = "1g"
     server.start(server.properties())
     writer = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "adapters.measure_largest_cluster", "write", str(server.address), str(topics))
     assert await writer.wait() == 0
-    limited(directory, LIMIT)
-    zookeeper = KazooZooKeeper(Access(f"{server.address}/kafka"))
-    await told("state", zookeeper.state())
-    await told("topics", zookeeper.topics())
-    await in_the_way(zookeeper, "tree, first", zookeeper.metadata(None))
-    await in_the_way(zookeeper, "tree, unchanged, with states", zookeeper.metadata(None, states=True))
-    await in_the_way(zookeeper, "partition_epoch", zookeeper.partition_epoch())
-    await in_the_way(zookeeper, "stateless", zookeeper.stateless())
-    users = KazooTree(Access(str(server.address)))
-    for limit in (LIMIT, 256):
-        limited(directory, limit)
-        try:
-            found = await told(f"export, with a limit of {limit} MiB", users.export("/kafka"), lambda e: len(e.nodes))
-            await told("masked and packed", asyncio.to_thread(handed_in, found), lambda e: (
-                f"{sum(map(len, e.parts)) / 1e6:.2f} MB in {len(e.parts)}"))
-            del found
-        except Refused as error:
-            print(f"  export: {error}")
-    await users.close()
-    await zookeeper.close()
+    yield server
     server.stop()
+
+
+async def metadata(topics: int, directory: Path) -> None:
+    async with written(topics, directory) as server:
+        limited(directory, LIMIT)
+        zookeeper = KazooZooKeeper(Access(f"{server.address}/kafka"))
+        await told("state", zookeeper.state())
+        await told("topics", zookeeper.topics())
+        await in_the_way(zookeeper, "tree, first", zookeeper.metadata(None))
+        await in_the_way(zookeeper, "partition_epoch", zookeeper.partition_epoch())
+        await in_the_way(zookeeper, "tree, unchanged, with states", zookeeper.metadata(None, states=True))
+        await in_the_way(zookeeper, "stateless", zookeeper.stateless())
+        await zookeeper.close()
+
+
+async def export(topics: int, directory: Path) -> None:
+    async with written(topics, directory) as server:
+        users = KazooTree(Access(str(server.address)))
+        for limit in (LIMIT, 256):
+            limited(directory, limit)
+            try:
+                found = await told(f"export, with a limit of {limit} MiB", users.export("/kafka"), lambda e: len(e.nodes))
+                await told("masked and packed", asyncio.to_thread(handed_in, found), lambda e: (
+                    f"{sum(map(len, e.parts)) / 1e6:.2f} MB in {len(e.parts)}"))
+                del found
+            except Refused as error:
+                print(f"  export: {error}")
+        await users.close()
 
 
 async def rehearsal(topics: int, directory: Path) -> None:
@@ -246,9 +259,10 @@ def main(what: str, *arguments: str) -> None:
             asyncio.run(read(arguments[0], int(arguments[1]), int(arguments[2])))
         case _:
             for topics in map(int, arguments):
+                measure = {"metadata": metadata, "export": export, "rehearsal": rehearsal}[what]
                 print(f"{what}: {topics} topics × {PARTITIONS} partitions, {topics * ACLS} ACLs", flush=True)
                 with tempfile.TemporaryDirectory() as directory:
-                    asyncio.run({"metadata": metadata, "rehearsal": rehearsal}[what](topics, Path(directory)))
+                    asyncio.run(measure(topics, Path(directory)))
 
 
 if __name__ == "__main__":

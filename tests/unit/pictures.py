@@ -323,7 +323,7 @@ class Cluster:
     def workload(self) -> Workload:
         """The brokers' StatefulSet with its pods."""
         return Workload(
-            name="kafka", uid="uid-of-kafka", replicas=3, template=self.manifest["spec"]["template"],
+            name="kafka", uid="uid-of-kafka", replicas=len(self.brokers), template=self.manifest["spec"]["template"],
             update_strategy=self.manifest["spec"]["updateStrategy"], update_revision=self._revision(),
             claimed_by=self.claimed_by, budgets=("kafka",), pods=self._pods(self.brokers),
             applied_by=self.applied_by, claim_templates=("data",), generation=self.manifest["metadata"]["generation"],

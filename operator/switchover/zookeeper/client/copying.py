@@ -106,16 +106,17 @@ class KazooTree(ZooKeeperSession):
         if await self._call(partial(self._exists, path=chroot)):
             raise Refused(f"ZooKeeper at {self._named} has {chroot} already: it is no empty replica")
         todo = [(chroot, None), *((f"{chroot}{path}", data) for path, data in to_create(nodes))]
-        while todo:
+        start = 0
+        while start < len(todo):
             size = count = 0
-            while count < len(todo) and count < CREATES:
-                path, data = todo[count]
+            while start + count < len(todo) and count < CREATES:
+                path, data = todo[start + count]
                 size += len(data or b"") + len(path)
                 if count and size > BYTES:
                     break
                 count += 1
-            part, todo = todo[:count], todo[count:]
-            await self._call(partial(self._create, nodes=part))
+            await self._call(partial(self._create, nodes=todo[start:start + count]))
+            start += count
 
     async def replica_nodes(self, chroot: str) -> ReplicaNodes:
         """How far a controller has got."""
