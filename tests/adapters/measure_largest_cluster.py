@@ -5,8 +5,8 @@
     PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_largest_cluster rehearsal 500 5000
 
 `metadata`, `export`: what is read of a real ZooKeeper with such a tree, as the operator does with its memory limit.
-`rehearsal`: the replica's processes with the limits of the Job, and what the operator reads of its real controller and of its
-ZooKeeper in dual write.
+`rehearsal`: the replica's processes with the limits of the Job, and what the operator reads of its real controller and of
+its ZooKeeper in dual write.
 """
 
 import asyncio
