@@ -95,6 +95,8 @@ def cut_off(picture: Picture) -> tuple[str, ...]:
     seen to, since the controller is at fault then."""
     found = picture.facts.forwarding
     silent = found.value if isinstance(found, Known) else {}
+    if not silent:
+        return ()
     asked = [name for name, broker_id in picture.brokers.items() if name not in picture.batch
              and picture.position.nodes[name].assigned not in modes.WITHOUT_QUORUM
              and isinstance(picture.facts.answers.get(broker_id), Known)]
