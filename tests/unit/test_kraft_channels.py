@@ -108,4 +108,7 @@ def test_a_broker_is_restarted_for_its_heartbeats_only_when_its_pod_is_there_for
     assert nodes.broker_without_heartbeats(spoil_pod(lost, "kafka-1", started_at=NOW - 5)) == Known([], NOW)
     assert nodes.broker_without_heartbeats(spoil_pod(lost, "kafka-2", ready=False)) == Known([], NOW), "one at a time"
     assert nodes.broker_without_heartbeats(silent("answers", 1)(lost)) == Known([], NOW), "it may be anything"
+    for broker_id in (0, 2):
+        lost = registration(broker_id, fenced=True)(lost)
+    assert nodes.broker_without_heartbeats(lost) == Known([], NOW), "no controller hears anybody"
     assert GATES["NobodyFenced"].patience(lost) == 90

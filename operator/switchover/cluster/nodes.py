@@ -242,8 +242,10 @@ def broker_that_is_cut_off(picture: Picture) -> Observed[list[str]]:
 
 
 def broker_without_heartbeats(picture: Picture) -> Observed[list[str]]:
-    """One that the controllers fence, although its pod has been Ready for long."""
-    return _once(picture, (name for name in fenced(picture) if channels.is_up(picture, name)))
+    """One that the controllers fence, although its pod has been Ready for long; where they fence all, none is at fault."""
+    found = fenced(picture)
+    lost = [name for name in found if channels.is_up(picture, name)]
+    return _once(picture, lost if len(found) < len(picture.brokers) else ())
 
 
 def _once(picture: Picture, pods: Iterable[str]) -> Observed[list[str]]:
