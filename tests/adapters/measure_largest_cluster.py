@@ -4,9 +4,11 @@
     PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_largest_cluster export 500 5000
     PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_largest_cluster rehearsal 500 5000
 
+    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_largest_cluster plan
+
 `metadata`, `export`: what is read of a real ZooKeeper with such a tree, as the operator does with its memory limit.
-`rehearsal`: the replica's processes with the limits of the Job, and what the operator reads of its real controller and of
-its ZooKeeper in dual write.
+`rehearsal`: the replica's processes with the limits of the Job, and what the operator reads of its real controller and its
+ZooKeeper in dual write. `plan`: the estimate of `switchover plan` for such a cluster on paper.
 """
 
 import asyncio
@@ -30,6 +32,7 @@ from fakes.metadata_sides import nodes_of
 from fakes.planted_trees import Nodes, state
 from switchover.cli import rehearse_replica
 from switchover.cluster.observe.rehearsal import handed_in
+from switchover.cluster.preview import preview
 from switchover.cluster.rehearsal import report
 from switchover.cluster.rehearsal.processes import SharedDirectory
 from switchover.cluster.rehearsal.replica_job import PROCESSES, RESOURCES
@@ -45,6 +48,8 @@ from switchover.outside.errors import Refused, Unreachable
 from switchover.zookeeper.client.copying import KazooTree
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from switchover.zookeeper.tree import COPIED, Tree
+from unit import pictures
+from unit.kraft_walk import Walk
 
 BROKERS, PARTITIONS, ACLS = 100, 40, 4
 LIMIT = 512
@@ -230,8 +235,8 @@ async def read(host: str, controller: int, port: int) -> None:
                 try:
                     async with asyncio.timeout(12):
                         return await wire.log(voters)
-                except TimeoutError:
-                    print("  a pass ended before the log did", flush=True)
+                except (TimeoutError, Unreachable) as error:
+                    print(f"  a pass ended before the log did: {error}", flush=True)
 
         await told("the log, read once", log())
         image = await told("the log, read on", log())
@@ -248,8 +253,23 @@ async def read(host: str, controller: int, port: int) -> None:
         await tree.close()
 
 
+def plan() -> None:
+    pictures.BROKERS.update({f"kafka-{number}": number for number in range(BROKERS)})
+    for size, bake in (({"pods": 1}, 60), ({"pods": 1}, 0), ({"pods": 5}, 60), ({"percent": 10}, 60), ({"percent": 20}, 60)):
+        walk = Walk()
+        walk.spec = pictures.spec_of(soakSeconds=86400, rollout={"steps": [
+            {"pods": 1, "bakeSeconds": 300}, {**size, "bakeSeconds": bake}]})
+        found = preview(walk.picture())
+        assert found is not None
+        hours = {step.name: round(step.estimated_seconds / 3600, 1) for step in found.steps}
+        print(f"  {size}, a bake of {bake} s: {found.estimated_seconds / 3600:.1f} h, {hours}, {found.restarts} restarts; "
+              f"{len(json.dumps(found.manifest()))} bytes of status")
+
+
 def main(what: str, *arguments: str) -> None:
     match what:
+        case "plan":
+            plan()
         case "write":
             asyncio.run(write(arguments[0], int(arguments[1])))
         case "pack":

@@ -28,7 +28,7 @@ from switchover.zookeeper.tree import COPIED, Tree, below, to_create
 
 CREATES, BYTES = 400, 700_000
 """Of one transaction, which must fit into jute.maxbuffer's megabyte."""
-NODE_BYTES = 1_000
+NODE_BYTES = 600
 """Memory for each node of a tree that is read, masked and packed (docs/measurements.md), or its bytes twice."""
 
 Found = Mapping[str, bytes | None]
