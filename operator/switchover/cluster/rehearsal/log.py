@@ -14,8 +14,10 @@ log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=@%p %c @%m%n
 log4j.logger.kafka.request.logger=WARN
 log4j.logger.state.change.logger=WARN
+log4j.logger.org.apache.kafka.controller.ReplicationControlManager=WARN
 """
-"""How the processes write it: `@LEVEL class @message`; what begins otherwise belongs to the line before."""
+"""How the processes write it: `@LEVEL class @message`; what begins otherwise belongs to the line before. The log lies in
+memory: a line for each partition was 100 MiB of it at 200,000."""
 
 _LINE = re.compile(r"@(INFO|WARN|ERROR|FATAL) (\S+) @(.*)")
 _EXCEPTION = re.compile(r"(?:Caused by: )?(?:[a-z][\w$]*\.)+(\w+(?:Exception|Error))\b")
