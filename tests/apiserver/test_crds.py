@@ -1,6 +1,8 @@
 """The CRDs in a real API server: accepted, defaulting, and refusing in words."""
 
 import json
+import re
+import shlex
 from copy import deepcopy
 from typing import Any
 
@@ -22,6 +24,7 @@ from switchover.api.status import (
     Finding,
     GateStreak,
     Measurements,
+    MoveKind,
     Progress,
     Series,
     StepRecord,
@@ -30,6 +33,7 @@ from switchover.api.status import (
 )
 from switchover.cluster.plan import PLAN as CLUSTER
 from switchover.groups.plan import plan_of
+from switchover.reasons.dual_write import QUOTA_STOPS_DUAL_WRITE
 
 GROUP, VERSION = "switchover.dev", "v1alpha1"
 PLURALS = {"KafkaMigration": "kafkamigrations", "ConsumerGroupMigration": "consumergroupmigrations"}
@@ -364,6 +368,16 @@ def test_what_the_schema_does_not_know_is_not_kept(resources):
     created = resources.create(documented_of("KafkaMigration")[0])
     written = resources.write_status(created, {"observedGeneration": 1, "kopf": {"dummy": "x"}, "other": "x"})
     assert written["status"] == {"observedGeneration": 1}
+
+
+def test_the_command_of_a_runbook_finds_what_was_repaired(kubectl, namespace, resources):
+    created = resources.create(documented_of("KafkaMigration")[0])
+    resources.write_status(created, {"history": [
+        {"time": NOW, "to": "DualWrite", "reason": reason, "message": f"it is {reason}"}
+        for reason in ("StepBegun", MoveKind.DUAL_WRITE_REPAIRED, "StepDone")]})
+    command = re.search(r"^kubectl .*$", QUOTA_STOPS_DUAL_WRITE.look, re.MULTILINE)[0].replace("NAME", "kafka")
+    told = kubectl("-n", namespace, *shlex.split(command)[1:]).stdout
+    assert told.splitlines() == [f"{NOW} it is DualWriteRepaired"]
 
 
 def test_kubectl_prints_the_columns(crds, kubectl, namespace, resources):

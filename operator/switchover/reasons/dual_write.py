@@ -116,8 +116,8 @@ QUOTA_STOPS_DUAL_WRITE = Reason(
             "quota before the migration begins; here it was left out, or the quota came later.",
     look="what Switchover changed, with the value of before, is in the history.\n\n"
          "```sh\n"
-         "kubectl get kafkamigration NAME --output jsonpath='{range .status.history[*]}{.time} "
-         "{.message}{\"\\n\"}{end}' | grep 'dual write stood still'\n"
+         "kubectl get kafkamigration NAME --output jsonpath='{range "
+         ".status.history[?(@.reason==\"DualWriteRepaired\")]}{.time} {.message}{\"\\n\"}{end}'\n"
          "```",
     do="Nothing, as a rule. A quota that Kafka does not know has no effect, and Switchover removes it through the "
        "controllers; of a byte rate with a decimal it keeps the whole number below. Dual write then begins "
