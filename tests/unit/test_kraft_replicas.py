@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Verdict as Outcome
-from switchover.kafka.node import Partition, Topic
+from switchover.cluster.picture import Picture
+from switchover.kafka.node import BrokerView, Partition, Topic
 from unit.kraft_gates import GATES, outcome, to_b
 from unit.kraft_spoilers import partition, pod, silent
 from unit.pictures import NOW, PRE, moment, spoil_each
@@ -15,6 +16,18 @@ def test_a_restarted_broker_is_no_witness_for_itself():
     assert outcome("AllInSync", blind(to_b())) is Outcome.PASS
     assert outcome("RestartIsSafe", partition(0, isr=(0,))(to_b())) is Outcome.PASS
     assert outcome("AllInSync", partition(1, isr=(1, 2))(to_b())) is Outcome.WAIT, "it says in sync, another says not"
+
+
+def test_one_that_was_asked_for_no_partitions_is_no_witness_and_must_answer():
+    def brief(*brokers: int) -> Picture:
+        return spoil_each(to_b(), "views", lambda view: BrokerView(
+            view.cluster_id, view.controller_id, view.brokers), *brokers)
+
+    for gate in ("AllInSync", "RestartIsSafe"):
+        assert outcome(gate, brief(0, 1)) is Outcome.PASS
+        assert outcome(gate, partition(2, isr=(2,))(brief(0, 1))) is Outcome.WAIT
+        assert outcome(gate, silent("views", 1)(brief(0, 1))) is Outcome.UNKNOWN
+        assert outcome(gate, brief(1, 2)) is Outcome.UNKNOWN, "of the batch alone it is known"
 
 
 def test_a_restart_is_safe_when_the_batch_itself_is_out_of_sync():
