@@ -48,6 +48,17 @@ def test_what_is_changed_before_anything_is_touched_is_checked_from_the_start(wo
     assert world.status["attempt"] == 1
 
 
+def test_a_batch_that_no_waiting_makes_safe_is_made_smaller_by_the_field_that_it_names(world: MigrationWorld) -> None:
+    """Any two of three brokers share a partition: it waited for replicas that were all there."""
+    change(world, rollout={"steps": [{"pods": 2, "bakeSeconds": 5}]})
+    assert world.live(lambda: waits_for(world, "WouldLoseInSyncReplicas"))
+    assert told(world, "WouldLoseInSyncReplicas")["unblocks"].startswith("smaller batches (spec.rollout.steps): ")
+    step = world.step
+    quiet_for(world, 60)
+    change(world, rollout={"steps": [{"pods": 1, "bakeSeconds": 5}]})
+    assert world.live(lambda: world.step != step)
+
+
 def test_a_rehearsal_that_cannot_run_is_left_out_by_the_field_that_it_names(world: MigrationWorld) -> None:
     """The API server refused the change that the migration itself had printed."""
     world.kubelet.rehearsed = lambda _: "the replica's controller did not come up"

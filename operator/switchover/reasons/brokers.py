@@ -236,7 +236,8 @@ WOULD_LOSE_IN_SYNC_REPLICAS = Reason(
     SUBJECT, "WouldLoseInSyncReplicas", Urgency.LOOK,
     meaning="A partition would have fewer than min.insync.replicas in sync without the batch.",
     look="The partition and the witness are in the message.",
-    do="Let its other replicas catch up. No pod is evicted before.")
+    do="Let its other replicas catch up. No pod is evicted before. Where all of them are in sync, brokers of the batch share"
+       " the partition: lower `pods` or `percent` in `spec.rollout.steps`. In most clusters any two brokers share one.")
 
 ZOOKEEPER_UNKNOWN = Reason(
     SUBJECT, "ZooKeeperUnknown", Urgency.LOOK,

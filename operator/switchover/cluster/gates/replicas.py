@@ -60,10 +60,13 @@ def restart_is_safe(picture: Picture, caught: frozenset[CaughtUp]) -> Verdict:
             back = {each.follower for each in caught if (each.topic, each.index) == (partition.topic, partition.index)}
             if not rest or len(rest | back) < needed:
                 name = f"{partition.topic}-{partition.index}"
+                whole = len(leaving) > 1 and {*partition.isr} == {*partition.replicas}
                 return wait(WOULD_LOSE_IN_SYNC_REPLICAS,
                             f"{name} would have too few replicas in sync without {', '.join(picture.batch)}",
                             subject=name, observed=f"{len(rest)} left in sync, seen by broker {witness}",
-                            threshold=f"min.insync.replicas {needed}", unblocks="its other replicas come back in sync")
+                            threshold=f"min.insync.replicas {needed}",
+                            unblocks="smaller batches (spec.rollout.steps): all its replicas are in sync already"
+                            if whole else "its other replicas come back in sync")
     return passed("every partition keeps its minimum without the batch")
 
 
