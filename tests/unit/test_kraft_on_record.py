@@ -48,6 +48,7 @@ BROKERS_IN = {
     "EnableMigration": (Mode.MIGRATION, Mode.ZOOKEEPER), "CopyMetadata": Mode.MIGRATION, "DualWrite": Mode.MIGRATION,
     "MoveBrokers": (Mode.KRAFT, Mode.MIGRATION),
     **dict.fromkeys(("Soak", "Finalize", "HandOver", "ReleaseZooKeeper"), Mode.KRAFT)}
+WITHOUT_CONTROLLERS = ("Rehearse", "UpgradeBrokers", "RaiseProtocolVersion")
 AT_THE_END = ("HandOver", "ReleaseZooKeeper")
 
 
@@ -55,6 +56,8 @@ def at(step: str, state: MigrationState | None = None, opened: float | None = NO
     """A healthy moment of a step, with the metadata log in this state."""
     healthy = moment(step, BROKERS_IN[step], Mode.KRAFT_CONTROLLER if step in AT_THE_END else Mode.MIGRATION_CONTROLLER, (),
                      POST if step in AT_THE_END else ACTIVE if step in BELIEVED else PRE, opened=opened)
+    if step in WITHOUT_CONTROLLERS:                    # they are on record still where a rollback was turned
+        healthy = spoil(healthy, "kubernetes", controllers=None)
     return spoil(healthy, "log", migration_state=state or BELIEVED.get(step, {PRE}).copy().pop())
 
 
@@ -139,6 +142,48 @@ def test_a_stateful_set_that_is_not_there_contradicts_nothing(step):
     """Its name may be misspelt, which Preflight says."""
     picture = at(step, ACTIVE) if step == "MoveBrokers" else at(step, PRE) if EXPECTED[step].brokers else moment(step)
     assert check_record_holds(spoil(picture, "kubernetes", brokers={"kafka": None})).outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize("step", WITHOUT_CONTROLLERS)
+def test_nothing_is_claimed_while_no_node_is_on_record(step):
+    """A record of before the nodes, put back later: the brokers' nodes would be put on record as they were at first."""
+    picture = moment(step, opened=None)
+    assert not picture.position.nodes
+    assert check_record_holds(picture).outcome is Outcome.PASS
+    found = check_record_holds(claimed_by(picture, UID))
+    assert (found.outcome, found.reason, found.subject) == (Outcome.FAIL, "RecordContradicted", "StatefulSet kafka")
+
+
+# --- controllers --------------------------------------------------------------------------------------------------------
+
+
+def with_controllers(picture: Picture) -> Picture:
+    return spoil(picture, "kubernetes", controllers=value(at("ProvisionControllers").facts.kubernetes).controllers)
+
+
+@pytest.mark.parametrize("direction", [FORWARD, BACKWARD])
+@pytest.mark.parametrize("step", [*WITHOUT_CONTROLLERS, "ProvisionControllers"])
+def test_controllers_that_are_there_contradict_a_record_of_before_them(step, direction):
+    """It went on as far as ProvisionControllers, where Residue named the live quorum's volumes, to be deleted."""
+    before = moment(step, opened=None)
+    before = before.at(replace(before.position, direction=direction))
+    assert check_record_holds(before).outcome is Outcome.PASS
+    picture = with_controllers(before)
+    decision = decide(PLAN, picture, intent(direction), {}, NOW)
+    assert (decision.effects, decision.position) == ((), picture.position)
+    assert decision.stalled is not None
+    found = decision.stalled.verdict
+    assert (found.reason, found.subject) == ("RecordContradicted", "StatefulSet kafka-controller")
+
+
+@pytest.mark.parametrize("direction", [FORWARD, BACKWARD])
+@pytest.mark.parametrize("step", WITHOUT_CONTROLLERS)
+def test_a_record_of_a_rollback_before_contradicts_controllers_of_now(step, direction):
+    """Every node is on record still, and brokers would be taken back from above their controllers."""
+    picture = at(step) if direction is FORWARD else back(at(step))
+    assert check_record_holds(picture).outcome is Outcome.PASS
+    found = check_record_holds(with_controllers(picture))
+    assert (found.outcome, found.subject) == (Outcome.FAIL, "StatefulSet kafka-controller")
 
 
 # --- modes --------------------------------------------------------------------------------------------------------------
@@ -383,7 +428,7 @@ def test_edits_that_no_pod_starts_by_say_nothing():
     assert check_record_holds(spoil_workload(picture, template=theirs)).outcome is Outcome.PASS
 
 
-@pytest.mark.parametrize("step", ["Rehearse", "UpgradeBrokers", "RaiseProtocolVersion", "ProvisionControllers"])
+@pytest.mark.parametrize("step", [*WITHOUT_CONTROLLERS, "ProvisionControllers"])
 def test_no_controllers_are_made_beside_a_claim_of_kraft(step):
     """etcd was restored to before them: their pods are gone, and by a stale `/migration` new ones would delete topics."""
     picture = at(step, PRE)

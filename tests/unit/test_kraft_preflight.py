@@ -536,6 +536,16 @@ def test_one_gate_tells_everything_it_finds():
     assert check("Residue", picture).reason == "Residue", "the gravest speaks for all: a fail before a wait"
 
 
+@pytest.mark.parametrize("left", [
+    zookeeper(migration=COPIED), zookeeper(controller=ControllerNode(3000, False, 4)),
+    examined("objects", {"StatefulSet kafka-controller": ""}), kubernetes(controller_claims=("data-kafka-controller-0",))])
+def test_nothing_of_a_quorum_is_to_be_deleted_while_it_runs(left):
+    """A status that was cleared after HandOver, or a new object of the name of one that is gone: the quorum is in use."""
+    picture = left(moment("Preflight"))
+    found = next(item for gate in ("Residue", "Names") for item in check(gate, picture).findings if item.reason == "Residue")
+    assert found.unblocks.index("make sure that no KRaft controller runs") < found.unblocks.index("then delete")
+
+
 def test_what_was_found_before_something_unseen_is_told_too():
     picture = kubernetes(controller_claims=("data-0",))(moment("Preflight"))
     picture = examined("objects", Unknown("no answer"))(picture)

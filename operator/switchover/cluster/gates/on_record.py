@@ -7,6 +7,7 @@ claims, the modes that nodes can have, and what the metadata log says.
 import json
 from collections.abc import Callable, Mapping, Sequence
 
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
@@ -81,7 +82,8 @@ def find_unwritten(picture: Picture) -> Verdict:
 
 
 def find_claims(picture: Picture) -> Verdict:
-    """The brokers' StatefulSets are this migration's, or nobody's where it may not have claimed them."""
+    """The brokers' StatefulSets are this migration's, or nobody's where it may not have claimed them. Nodes are on record
+    first."""
     at = picture.position
     if picture.step.expected.released:
         return passed("released")
@@ -91,14 +93,13 @@ def find_claims(picture: Picture) -> Verdict:
         if workload is None:
             continue                                            # told by Preflight and by the gates of each step
         holder, subject = workload.claimed_by, f"StatefulSet {name}"
-        if at.step == PREFLIGHT:
-            if holder == picture.uid:
-                return _contradicted(picture, f"{subject} is claimed by this migration", subject, holder, "nobody")
-        elif holder not in ("", picture.uid):
+        if holder == picture.uid and (at.step == PREFLIGHT or not (at.nodes or picture.step.expected.claimed)):
+            return _contradicted(picture, f"{subject} is claimed by this migration", subject, holder, "nobody")
+        if at.step != PREFLIGHT and holder not in ("", picture.uid):
             return _contradicted(
                 picture, f"{subject} is claimed by the migration with uid {holder}", subject, holder, picture.uid,
                 f"let that migration end; if it is gone, see the runbook; {PUT_BACK}")
-        elif not holder and picture.step.expected.claimed and at.direction is Direction.FORWARD:
+        if not holder and picture.step.expected.claimed and at.direction is Direction.FORWARD:
             return _contradicted(
                 picture, f"{subject} is not claimed by this migration", subject, "nobody", picture.uid,
                 f"if somebody took its annotation off: {_claim_again(picture, name)}; else {PUT_BACK}")
@@ -158,6 +159,20 @@ def find_controller(picture: Picture) -> Verdict:
         return passed("no claim is seen")                       # no controller is made where it is not known
     return _contradicted(picture, "KRaft holds /controller in ZooKeeper", "/controller", zookeeper.value.controller,
                          "a broker's")
+
+
+def find_unprovided(picture: Picture) -> Verdict:
+    """Before they are on record there are no controllers, nor after they are taken back: those that are there are a quorum,
+    and its volumes are no residue. In Preflight they may be those of an earlier object."""
+    at = picture.position
+    here, provides = (picture.plan.index(step) or 0 for step in (at.step, Step.PROVISION_CONTROLLERS))
+    none_yet = here < provides or (here == provides and not any(name in at.nodes for name in picture.controllers))
+    if at.step == PREFLIGHT or not none_yet:
+        return passed("there may be controllers")
+    if not isinstance(state := picture.facts.kubernetes, Known) or state.value.controllers is None:
+        return passed("no controllers are seen")                # nothing is done without it
+    subject = f"StatefulSet {state.value.controllers.name}"
+    return _contradicted(picture, f"{subject} of its controllers is there", subject, "controllers", "none")
 
 
 def find_edits(picture: Picture) -> Verdict:
@@ -275,8 +290,8 @@ def find_users_of_zookeeper(picture: Picture) -> Verdict:
 
 
 FINDERS: tuple[Callable[[Picture], Verdict], ...] = (
-    find_cluster, find_unwritten, find_log, find_claims, find_controller, find_originals, find_assigned, find_edits,
-    find_users_of_zookeeper)
+    find_cluster, find_unwritten, find_log, find_claims, find_controller, find_unprovided, find_originals, find_assigned,
+    find_edits, find_users_of_zookeeper)
 
 
 def check_record_holds(picture: Picture) -> Verdict:

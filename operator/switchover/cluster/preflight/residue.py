@@ -16,20 +16,23 @@ from switchover.reasons.preflight_cluster import NAME_TAKEN, RESIDUE
 from switchover.reasons.rollback import NO_CONTROLLER
 from switchover.reasons.walk import NOT_OBSERVED
 
+NONE_RUNS = "make sure that no KRaft controller runs"
+"""They may be a quorum that is in use, whose log is its cluster."""
+
 
 def find_znodes(picture: Picture) -> Iterator[Verdict]:
     state = zookeeper(picture)
     if state.migration is not None:
         told = "it is empty (KAFKA-19480)" if state.migration.empty else f"its offset is {state.migration.offset}"
         yield fail(RESIDUE, f"/migration exists in ZooKeeper, {told}: something is left of an earlier attempt",
-                   subject="/migration", unblocks="make sure that no KRaft controller runs, then delete /migration")
+                   subject="/migration", unblocks=f"{NONE_RUNS}, then delete /migration")
     if state.controller is None:
         yield wait(NO_CONTROLLER, "/controller does not exist: no broker is the controller", subject="/controller",
                    unblocks="a broker becomes the controller")
     elif not state.controller.ephemeral:
         yield fail(RESIDUE, "/controller is not ephemeral: KRaft controllers claimed it in an earlier attempt",
                    subject="/controller", observed=f"node {state.controller.node_id}",
-                   unblocks="make sure that no KRaft controller runs, then delete /controller")
+                   unblocks=f"{NONE_RUNS}, then delete /controller")
 
 
 def find_objects(picture: Picture) -> Iterator[Verdict]:
@@ -37,7 +40,7 @@ def find_objects(picture: Picture) -> Iterator[Verdict]:
     if state.controller_claims:
         yield fail(RESIDUE, "volumes of controllers of an earlier attempt exist: their log would be taken for this one",
                    subject=f"claim {state.controller_claims[0]}",
-                   unblocks=f"delete the claims {', '.join(state.controller_claims)}")
+                   unblocks=f"{NONE_RUNS}, then delete the claims {', '.join(state.controller_claims)}")
     reserved = picture.facts.examination.objects
     if not isinstance(reserved, Known):
         raise Unseen(unknown(NOT_OBSERVED, reserved.why, subject="objects with the controllers' names"))
@@ -45,7 +48,7 @@ def find_objects(picture: Picture) -> Iterator[Verdict]:
     for found, manager in sorted(reserved.value.items()):
         if found not in own:
             yield fail(RESIDUE, f"{found} exists already", subject=found,
-                       unblocks="delete it, or choose another spec.controllers.name")
+                       unblocks=f"choose another spec.controllers.name, or {NONE_RUNS}, then delete it")
         elif manager != names.MANAGER:
             yield fail(NAME_TAKEN, f"{found} exists and is not Switchover's, which would write over it or have it replaced",
                        subject=found, observed=manager or "no label app.kubernetes.io/managed-by", threshold=names.MANAGER,
