@@ -2,6 +2,7 @@
 
 import copy
 import functools
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,11 +11,13 @@ from switchover.api.kafka_migration import HandOver
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.meta import AcceptedRisk
 from switchover.cluster import names
+from switchover.cluster.nodes import brokers_to_own_kraft
 from switchover.cluster.plan import PLAN
 from switchover.engine.plan import decide
-from switchover.outside.observed import Unknown
+from switchover.metadata.image import MigrationState
+from switchover.outside.observed import Known, Unknown
 from unit.kraft_walk import PROOF, Walk
-from unit.pictures import BROKERS, UID, spec_of, spoil_pod, stateful_set, with_fact
+from unit.pictures import BROKERS, NOW, UID, moment, spec_of, spoil_pod, stateful_set, with_fact
 from unit.small_plan import FORWARD, intent
 
 # --- HandOver -----------------------------------------------------------------------------------------------------------
@@ -81,6 +84,16 @@ def test_a_template_that_says_zookeeper_still_is_rolled_to_by_nobody(changes):
     assert walk.cluster.replaced == before
     assert ("TemplateNotBrought" if changes else "WouldRestart") in {
         judged.verdict.reason for judged in decision.judged.values()}
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_hand_over_does_not_wait_for_a_zookeeper_that_is_stopped(own):
+    """No broker uses it any more: somebody stops it early, or an older status leads from ReleaseZooKeeper to here."""
+    picture = moment("HandOver", Mode.KRAFT, Mode.KRAFT_CONTROLLER, (), MigrationState.POST_MIGRATION)
+    picture = replace(picture, spec=picture.spec.model_copy(update=OWN if own else {}))
+    stopped = with_fact(picture, "zookeeper", Unknown("ZooKeeper does not answer"))
+    assert isinstance(brokers_to_own_kraft(stopped), Known)
+    assert "Order" not in decide(PLAN, stopped, intent(FORWARD), {}, NOW).judged
 
 
 def test_before_the_user_has_brought_a_template_an_approval_hands_nothing_over():

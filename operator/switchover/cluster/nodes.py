@@ -90,16 +90,21 @@ def brokers_to(mode: NodeMode, picture: Picture) -> Observed[list[str]]:
     zookeeper = picture.facts.zookeeper
     if not isinstance(zookeeper, Known):
         return zookeeper
-    controller, leads = zookeeper.value.controller, _leads(picture)
-    if leads is None or (controller is None and mode == NodeMode.MIGRATION):
-        return Unknown(NOBODY_TELLS if leads is None else "/controller does not exist at this moment")
+    controller = zookeeper.value.controller
+    if controller is None and mode == NodeMode.MIGRATION:
+        return Unknown("/controller does not exist at this moment")
+    return _least_first(mode, picture, None if controller is None else controller.node_id)
+
+
+def _least_first(mode: NodeMode, picture: Picture, last: int | None = None) -> Observed[list[str]]:
+    if (leads := _leads(picture)) is None:
+        return Unknown(NOBODY_TELLS)
 
     def rank(name: str) -> tuple[bool, int, str]:
         broker_id = picture.brokers[name]
-        return controller is not None and broker_id == controller.node_id, leads[broker_id], name
+        return broker_id == last, leads[broker_id], name
 
-    left = picture.position.left(picture.brokers, mode)
-    return Known(sorted(left, key=rank), zookeeper.at)
+    return Known(sorted(picture.position.left(picture.brokers, mode), key=rank), picture.now)
 
 
 def _leads(picture: Picture) -> Mapping[int, int] | None:
@@ -195,8 +200,8 @@ def brokers_to_kraft(picture: Picture) -> Observed[list[str]]:
 
 
 def brokers_to_own_kraft(picture: Picture) -> Observed[list[str]]:
-    """Brokers of which the user has brought a template of their own."""
-    left, state = brokers_to(NodeMode.OWN_KRAFT, picture), picture.facts.kubernetes
+    """Brokers of which the user has brought a template of their own. ZooKeeper, which none of them uses, may be stopped."""
+    left, state = _least_first(NodeMode.OWN_KRAFT, picture), picture.facts.kubernetes
     if not isinstance(left, Known):
         return left
     if not isinstance(state, Known):
