@@ -415,6 +415,28 @@ def test_a_node_of_a_batch_may_have_the_edits_of_either_mode():
     assert check_record_holds(older(*OLDER[0], settled=False)).outcome is Outcome.PASS
 
 
+def moving_to_migration(runs: Mode) -> Picture:
+    """The record has kafka-1 in a batch to Migration, as on a way forward; its edits are those of KRaft."""
+    picture = at("CopyMetadata", ACTIVE)
+    files = {**value(picture.facts.kubernetes).node_files, "kafka": {"kafka-1": edits.written(("mode C",))}}
+    picture = spoil_each(spoil(picture, "kubernetes", node_files=files), "answers", lambda _: answer(runs), 1)
+    return picture.at(picture.position.with_batch(["kafka-1"], Mode.MIGRATION, NOW - 3))
+
+
+def test_a_node_of_an_older_batch_that_has_gone_further_is_not_taken_back():
+    """Such a record was obeyed: the files of all brokers are written with a batch, and those of KRaft became Migration's."""
+    picture = moving_to_migration(Mode.KRAFT)
+    found = check_record_holds(picture)
+    assert (found.outcome, found.reason, found.subject) == (Outcome.FAIL, "RecordContradicted", "kafka-1")
+    assert decide(PLAN, picture, intent(), {}, NOW).effects == ()
+    assert check_record_holds(picture.at(picture.position.as_rescue())).outcome is Outcome.PASS, "a restart in its own mode"
+
+
+@pytest.mark.parametrize("runs", [Mode.ZOOKEEPER, Mode.MIGRATION])
+def test_a_node_of_a_batch_that_is_no_further_gets_its_edits_again(runs):
+    assert check_record_holds(moving_to_migration(runs)).outcome is Outcome.PASS
+
+
 def test_a_node_that_does_not_answer_does_not_bear_an_older_record_out():
     silent = older(*OLDER[0])
     silent = with_fact(silent, "answers", {**silent.facts.answers, 1: Unknown("it does not answer")})

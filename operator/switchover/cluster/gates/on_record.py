@@ -177,6 +177,7 @@ def find_unprovided(picture: Picture) -> Verdict:
 
 def find_edits(picture: Picture) -> Verdict:
     """No node that has settled has edits of a mode that comes after the one on record: they are written after the record.
+    Nor has one of a batch forward, whose edits are those of the mode before it or its own.
 
     Such edits mean an older record, unless a process in the recorded mode shows that they alone were changed. To obey an
     older one would have a node start in a mode that it has left.
@@ -186,8 +187,9 @@ def find_edits(picture: Picture) -> Verdict:
         return passed("no mode of ours comes after")
     if not isinstance(state := picture.facts.kubernetes, Known):
         return passed("not read")                               # nothing is done without it
+    moving = at.batch.nodes if at.batch is not None and not at.batch.rescue and at.direction is Direction.FORWARD else ()
     found = {name: mode for name, record in at.nodes.items()
-             if record.settled
+             if (record.settled or name in moving)
              and (mode := _starts_in(picture, state.value, name)) != NodeMode.NONE
              and (_ORDER[mode] - _ORDER.get(record.assigned, 0)) * (1 if at.direction is Direction.FORWARD else -1) > 0
              and not _runs_in(picture, record)}
@@ -222,6 +224,8 @@ def _runs_in(picture: Picture, record: NodeRecord) -> bool:
     if not isinstance(answer, Known) or answer.value == NOT_LISTENING:
         return False
     mode = observed_mode(answer.value)
+    if not record.settled:                                      # its pod may be the one before its batch
+        return mode in _ORDER and _ORDER[mode] <= _ORDER.get(record.assigned, 0)
     return mode == record.assigned or (mode == NodeMode.ZOOKEEPER and record.assigned in modes.WITHOUT_QUORUM)
 
 
