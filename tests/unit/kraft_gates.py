@@ -176,6 +176,7 @@ MOMENTS: dict[str, Callable[[], Picture]] = {
     "WrittenBack": dual_write,
     "NoZooKeeperGroups": lambda: moment("MoveBrokers", NodeMode.MIGRATION, NodeMode.MIGRATION_CONTROLLER, (), ACTIVE,
                                         opened=None),
+    "OthersHeard": to_c,
     "DriverAlive": dual_write,
     "PartitionStates": dual_write,
     "PartitionVersions": dual_write,

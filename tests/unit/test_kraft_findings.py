@@ -307,6 +307,10 @@ FINDINGS = [
     Finding("ObserversCaughtUp", "a broker far behind the log", observer(0, LAGGING), W, "ObserverBehind", "kafka-0"),
     Finding("ObserversCaughtUp", "a broker that does not follow the log", observer(0, None), W, "ObserverBehind", "kafka-0"),
     Finding("NobodyFenced", "a fenced broker", registration(1, fenced=True), W, "BrokerFenced", "kafka-1"),
+    Finding("OthersHeard", "a broker fenced while another one moves", registration(1, fenced=True), W, "BrokerFenced",
+            "kafka-1"),
+    Finding("OthersHeard", "a network in which no broker reaches the controllers", lambda p: registration(1, fenced=True)(
+        registration(2, fenced=True)(p)), W, "BrokerFenced", "kafka-1"),
     Finding("NobodyFenced", "a broker that is not registered", unregistered(2), W, "BrokerFenced", "kafka-2"),
     Finding("NobodyFencedForLong", "a fenced broker", registration(1, fenced=True), W, "BrokerFenced", "kafka-1"),
     Finding("AllKRaft", "a broker registered in ZooKeeper", zookeeper(brokers={1: {}}), W, "BrokerOnZooKeeper", "broker 1"),

@@ -137,7 +137,7 @@ WHILE_WRITING = (
     Rescue((*DRIVER, PARITY), HANDED_ON),
     LEADER_RESTARTED,
     Rescue((channels.FORWARDS,), restarted(nodes.broker_that_is_cut_off, Need.FORWARDING)),
-    Rescue((registration.NOBODY_FENCED,), restarted(nodes.broker_without_heartbeats)))
+    Rescue((registration.NOBODY_FENCED, registration.OTHERS_HEARD), restarted(nodes.broker_without_heartbeats)))
 CONTROLLERS_TO_KRAFT = controllers(
     NodeMode.KRAFT_CONTROLLER, nodes.controllers_to_kraft, sizes=nodes.one_by_one,
     before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.ALL_KRAFT, registration.NOBODY_FENCED),
@@ -266,7 +266,8 @@ PLAN: Plan[Picture] = Plan((
          forward=Leg(
              enter=(WITHIN_WINDOW, zookeeper_groups.NO_ZOOKEEPER_GROUPS, *WRITES, channels.FOLLOWERS_TAKEN_BACK),
              ahead=goals.put_dual_write_right,
-             watch=(zookeeper_groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *WRITES, channels.FORWARDS),
+             watch=(zookeeper_groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *WRITES, channels.FORWARDS,
+                    registration.OTHERS_HEARD),
              rescues=WHILE_WRITING, keep=goals.keep_dual_write,
              rollouts=(TO_KRAFT,),
              done=(registration.ALL_KRAFT,)),

@@ -95,14 +95,12 @@ def cut_off(picture: Picture) -> tuple[str, ...]:
     seen to, since the controller is at fault then."""
     found = picture.facts.forwarding
     silent = found.value if isinstance(found, Known) else {}
-    if not silent:
-        return ()
-    asked = [name for name, broker_id in picture.brokers.items() if name not in picture.batch
-             and picture.position.nodes[name].assigned not in modes.WITHOUT_QUORUM
-             and isinstance(picture.facts.answers.get(broker_id), Known)]
+    asked = [name for name in picture.brokers if name not in picture.batch
+             and picture.position.nodes[name].assigned not in modes.WITHOUT_QUORUM]
     lost = [name for name in asked if picture.now - silent.get(picture.brokers[name], picture.now) >= SILENT_SECONDS
             and is_up(picture, name)]
-    return tuple(lost) if any(picture.brokers[name] not in silent for name in asked) else ()
+    others = {picture.brokers[name] for name in asked} - silent.keys() if lost else set()
+    return tuple(lost) if any(isinstance(picture.facts.answers.get(each), Known) for each in others) else ()
 
 
 def is_up(picture: Picture, name: str) -> bool:

@@ -1,5 +1,7 @@
 """Brokers run in their mode and are registered so, by the metadata log, ZooKeeper and themselves."""
 
+from collections.abc import Collection
+
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import modes
 from switchover.cluster.gates.quorum import CAUGHT_UP_RECORDS
@@ -95,16 +97,27 @@ def fenced(picture: Picture) -> list[str]:
 
 def check_nobody_fenced(picture: Picture) -> Verdict:
     """The controllers fence no broker of this cluster."""
+    return _nobody_fenced(picture, ())
+
+
+def check_others_heard(picture: Picture) -> Verdict:
+    """The same of those that are not being moved."""
+    return _nobody_fenced(picture, picture.batch)
+
+
+def _nobody_fenced(picture: Picture, spared: Collection[str]) -> Verdict:
     log = log_of(picture)
     if isinstance(log, Verdict):
         return log
-    for name, node_id in sorted(picture.brokers.items()):
-        registration = log.brokers.get(node_id)
-        if registration is None or registration.fenced:
-            told = "is not registered" if registration is None else "is fenced"
-            return wait(BROKER_FENCED, f"broker {node_id} {told}", subject=name,
-                        unblocks="its heartbeats reach the controllers")
-    return passed("no broker is fenced")
+    brokers = {name: node_id for name, node_id in sorted(picture.brokers.items()) if name not in spared}
+    lost = [name for name, node_id in brokers.items() if node_id not in log.brokers or log.brokers[node_id].fenced]
+    if not lost:
+        return passed("no broker is fenced")
+    node_id = brokers[lost[0]]
+    told = f"broker {node_id} {'is fenced' if node_id in log.brokers else 'is not registered'}"
+    if len(lost) == len(brokers) > 1:
+        told = f"the controllers hear no broker: {', '.join(str(brokers[name]) for name in lost)} are fenced"
+    return wait(BROKER_FENCED, told, subject=lost[0], unblocks="its heartbeats reach the controllers")
 
 
 def check_all_kraft(picture: Picture) -> Verdict:
@@ -140,6 +153,7 @@ MODES_ON_RECORD: Gate[Picture] = Gate("ModesOnRecord", check_modes_on_record)
 OBSERVERS_CAUGHT_UP: Gate[Picture] = Gate("ObserversCaughtUp", check_observers_caught_up)
 NOBODY_FENCED: Gate[Picture] = Gate(
     "NobodyFenced", check_nobody_fenced, samples=samples, patience=lambda _: FENCED_SECONDS)
+OTHERS_HEARD: Gate[Picture] = Gate("OthersHeard", check_others_heard, patience=lambda _: FENCED_SECONDS)
 NOBODY_FENCED_FOR_LONG: Gate[Picture] = Gate(
     "NobodyFencedForLong", check_nobody_fenced, samples=samples,
     hold=lambda p: float(p.spec.gates.broker_session_timeout_seconds + 1))
