@@ -11,7 +11,7 @@ from switchover.engine.effects import Evict
 from switchover.engine.gate import Streak, Verdict, passed
 from switchover.engine.plan import Decision, Intent, Leg, Plan, Rescue, Step, decide
 from switchover.engine.position import NodeRecord, Position
-from switchover.engine.rollout import BatchSize
+from switchover.engine.rollout import BatchSize, Phase
 from switchover.outside.observed import Known
 from unit.group_pictures import at_start
 from unit.pictures import moment
@@ -513,6 +513,17 @@ def test_of_several_overdue_gates_the_one_that_saw_something_is_told():
         decision = walk.decide(now=now, Blind=unknown("NotObserved", "no answer"), Seeing=CLOSED[0])
     assert decision.stalled is not None
     assert decision.stalled.verdict.reason == "Waiting"
+
+
+def test_while_a_watch_gate_is_shut_the_pod_of_the_batch_is_told_of_and_not_moved():
+    """Its group has no leader since that pod does not come up: who reads of the group alone looks in the wrong place."""
+    scene = moving(assigned=(OLD, OLD, OLD), batch=("n0",))
+    down = Node(uid="u2", ready=False, file=NEW, phase=Phase("pod n0 ended with 1", True, "kubectl logs n0"))
+    position = scene.position.with_node("n0", replace(scene.position.nodes["n0"], evictions=1, evicting="u1"))
+    walk = Walk(position, scene.world.with_node("n0", down))
+    decision = walk.decide(Healthy=CLOSED[0])
+    assert (decision.position, decision.effects) == (position, ())
+    assert reasons(decision) >= {"Waiting", "PodInTrouble"}
 
 
 def test_a_remediation_that_ends_nothing_bakes_all_the_same_so_that_the_next_node_gets_its_turn():

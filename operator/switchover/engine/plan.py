@@ -313,6 +313,8 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     if not judge.all_open(leg.watch, picture):
         if judge.spoilt(leg.watch) and _bakes(at):
             return at.unproven(), (), "a watch gate closed: the bake starts anew"
+        if at.batch is not None:                       # told meanwhile: its pod may be why the gate is shut
+            roll(_in_turn(leg, at)[0], picture, judge, now)
         return _rescue(leg, picture, judge, now)
     if effects := leg.goal(picture):
         judge.all_open(leg.done, picture)              # told meanwhile: what never comes about is not tried in silence
