@@ -27,7 +27,7 @@ PLACES = {
     "broker pod": {*RAISE, "EnableMigration>", "CopyMetadata>", "DualWrite>", "MoveBrokers>", "Soak>", "HandOver>",
                    "ReleaseZooKeeper>", "MoveBrokers<", "EnableMigration<"},
     "controller set": {"ProvisionControllers>", "EnableMigration<", "ProvisionControllers<"},
-    "controller files": {"ProvisionControllers>", "Finalize>", "EnableMigration<", "ProvisionControllers<"},
+    "controller files": {"ProvisionControllers>", "Soak>", "Finalize>", "EnableMigration<", "ProvisionControllers<"},
     "controller pod": {"ProvisionControllers>", "Finalize>", "CopyMetadata>", "DualWrite>", "MoveBrokers>", "Soak>",
                        "HandOver>", "ReleaseZooKeeper>", "MoveBrokers<", "CopyMetadata<", "EnableMigration<",
                        "ProvisionControllers<"},
