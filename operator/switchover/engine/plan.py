@@ -15,7 +15,7 @@ from switchover.command import command
 from switchover.engine.effects import Effect
 from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, fail, gravest, wait
 from switchover.engine.position import NodeRecord, Position
-from switchover.engine.rollout import P, Rollout, roll
+from switchover.engine.rollout import P, Rollout, roll, tell
 from switchover.engine.work import Work
 from switchover.reasons.ending import RETAINING, SOAKING, ZOOKEEPER_RUNS
 from switchover.reasons.walk import (
@@ -313,8 +313,8 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     if not judge.all_open(leg.watch, picture):
         if judge.spoilt(leg.watch) and _bakes(at):
             return at.unproven(), (), "a watch gate closed: the bake starts anew"
-        if at.batch is not None:                       # told meanwhile: its pod may be why the gate is shut
-            roll(_in_turn(leg, at)[0], picture, judge, now)
+        if at.batch is not None:
+            tell(_in_turn(leg, at)[0], picture, judge, now)
         return _rescue(leg, picture, judge, now)
     if effects := leg.goal(picture):
         judge.all_open(leg.done, picture)              # told meanwhile: what never comes about is not tried in silence

@@ -120,6 +120,13 @@ def roll(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> Move:
     return next((move for move in moving if move.position != at or move.effects), Move(at))
 
 
+def tell(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> None:
+    """What the nodes of the batch still need, while nothing is moved: one of them may be why."""
+    batch = picture.position.batch
+    for name in batch.nodes if batch is not None else ():
+        _replace(rollout, picture, name, judge, now)
+
+
 def _choose(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> Move:
     at = picture.position
     left = rollout.left(picture)
