@@ -27,6 +27,7 @@ from kio.schema.metadata.v10.response import MetadataResponseBroker, MetadataRes
 from kio.serial import entity_writer
 from kio.static.primitive import i32, i32Timedelta
 
+from switchover import garbage
 from switchover.cluster import digest
 from switchover.cluster.observe.views import Views
 from switchover.cluster.picture import Picture
@@ -146,5 +147,6 @@ if __name__ == "__main__":
     served.start()
     ports, size = ours.recv()
     print(f"{len(ports)} brokers, {size / 1e6:.1f} MB of each that is asked for partitions")
+    garbage.look_seldom()
     asyncio.run(measure(ours, {number: Address("127.0.0.1", port) for number, port in ports.items()}))
     served.join()

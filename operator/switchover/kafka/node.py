@@ -105,6 +105,11 @@ class WholeView(BrokerView):
         return tuple(each for topic in self.topics.values() for each in topic.partitions)
 
     @property
+    def size(self) -> int:
+        """How many partitions."""
+        return sum(len(topic.partitions) for topic in self.topics.values())
+
+    @property
     def lagging(self) -> tuple[Partition, ...]:
         """Those without their leader or with a replica out of sync."""
         return tuple(each for topic in self.topics.values() for each in topic.lagging)

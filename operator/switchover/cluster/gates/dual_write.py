@@ -136,7 +136,7 @@ def copy_timeout(picture: Picture) -> float:
     limit = picture.spec.gates.copy_timeout_seconds
     if picture.rehearsed is not None:
         return limit + SLOWER * picture.rehearsed
-    partitions = max((len(view.partitions) for view in picture.whole_views.values()), default=0)
+    partitions = max((view.size for view in picture.whole_views.values()), default=0)
     return limit + partitions / 1000
 
 

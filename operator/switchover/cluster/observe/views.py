@@ -31,7 +31,7 @@ class Views:
             return await (client.metadata if broker_id in asked else client.known_brokers)(address)
 
         found = await ask_each(brokers, ask, self._clock)
-        told = [len(view.value.partitions) for view in found.values()
+        told = [view.value.size for view in found.values()
                 if isinstance(view, Known) and isinstance(view.value, WholeView)]
         self._partitions = max(told, default=self._partitions)
         return found
