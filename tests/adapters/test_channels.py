@@ -13,6 +13,7 @@ from adapters.servers import free_port
 from adapters.suspended import debugged, suspended
 from patience import stretched
 from switchover.api.kafka_migration import NodeMode as Mode
+from switchover.cluster.facts import whole_of
 from switchover.cluster.observe.caught_up import CaughtUpWatch
 from switchover.cluster.observe.each_node import ask_each
 from switchover.cluster.observe.forwarding import ForwardingWatch
@@ -20,7 +21,7 @@ from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.node import WholeView
 from switchover.outside.addresses import Address
 from switchover.outside.clock import WallClock
-from switchover.outside.observed import Known
+from switchover.outside.observed import Known, Observed
 
 TOPIC = "orders"
 WIRE, CLOCK = patient_wire({}), WallClock()
@@ -34,14 +35,12 @@ class Sight:
             number: server.address for number, server in cluster.brokers.items()}
         self._watch = CaughtUpWatch(CLOCK)
 
-    async def views(self) -> Mapping[int, WholeView]:
-        """Of those that answer."""
-        found = await ask_each(self._brokers, lambda address, _: WIRE.metadata(address), CLOCK)
-        return {broker_id: view.value for broker_id, view in found.items() if isinstance(view, Known)}
+    async def views(self) -> Mapping[int, Observed[WholeView]]:
+        return await ask_each(self._brokers, lambda address, _: WIRE.metadata(address), CLOCK)
 
     async def isr(self) -> set[tuple[int, frozenset[int]]]:
         """(leader, in sync) of the partition, as each broker tells it."""
-        return {(each.leader, frozenset(each.isr)) for view in (await self.views()).values()
+        return {(each.leader, frozenset(each.isr)) for view in whole_of(await self.views()).values()
                 for each in view.partitions if each.topic == TOPIC}
 
     async def caught_up(self) -> set[tuple[int, int]]:
@@ -68,7 +67,7 @@ async def test_a_leader_that_lost_its_way_to_the_controller_is_told_from_a_follo
         create_topic(cluster.bootstrap, TOPIC, replicas=3)
         sight = Sight(cluster)
         [(leader, _)] = await eventually(sight.isr, lambda found: {isr for _, isr in found} == {frozenset({1, 2, 3})})
-        controller = next(view.controller_id for view in (await sight.views()).values())
+        controller = next(view.controller_id for view in whole_of(await sight.views()).values())
         follower = next(number for number in cluster.brokers if number not in (leader, controller))
         stopped = cluster.brokers[follower]
         with suspended(ports[leader], "alter-partition-channel-manager"):

@@ -37,6 +37,7 @@ from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.log import MetadataLog
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.offsets import WireOffsets
+from switchover.kafka.client.whole_view import WholeViews
 from switchover.lag.window import Asked
 from switchover.metadata.image import MigrationState
 from switchover.outside import memory
@@ -166,10 +167,19 @@ async def test_a_large_answer_is_read_beside_the_event_loop(monkeypatch: pytest.
                     error_code=ErrorCode.none, name=TopicName(f"t{number}"), topic_id=None, partitions=())
                 for number in range(topics)))
 
-    answers = iter([metadata(1), metadata(30_000)])
+    read = WholeViews.read
+
+    def noted_whole(views: WholeViews, told: Address, data: bytes) -> Any:
+        threads[len(data) > LARGE_ANSWER].add(threading.current_thread().name)
+        return read(views, told, data)
+
+    monkeypatch.setattr(WholeViews, "read", noted_whole)
+    answers = iter([metadata(1), metadata(1), metadata(30_000), metadata(30_000)])
     async with Node(lambda *_: next(answers)) as node:
-        for _ in range(2):
-            await KafkaWire({}, seconds=stretched(10)).metadata(node.address)
+        wire = KafkaWire({}, seconds=stretched(10))
+        for ask in (wire.known_brokers, wire.metadata, wire.known_brokers, wire.metadata):
+            monkeypatch.setattr(bounds.Measured, "made", made if ask == wire.metadata else noted)
+            await ask(node.address)
     assert threads[False] == {threading.main_thread().name}
     assert all(name.startswith("large answers") for name in threads[True]), threads
     assert threads[True]
