@@ -69,6 +69,6 @@ def _out_of_sync(views: Mapping[int, Observed[BrokerView]]) -> dict[int, list[Pa
     by_others = {broker_id for broker_id, view in views.items() if isinstance(view, Known)} - whole.keys()
     for broker_id, view in whole.items():
         for each in view.lagging:
-            if each.leader in (broker_id, *by_others):
+            if each.leader == broker_id or each.leader in by_others:
                 found[each.leader].setdefault((each.topic, each.index), each)
     return {leader: [each for _, each in sorted(partitions.items())[:PARTITIONS]] for leader, partitions in found.items()}
