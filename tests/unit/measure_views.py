@@ -8,7 +8,6 @@ In `rolling` another broker is out of sync in each pass, so that three in a hund
 
 import asyncio
 import contextlib
-import io
 import multiprocessing
 import resource
 import statistics
@@ -17,22 +16,15 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-from kio.schema.metadata.v10 import MetadataResponse
-from kio.schema.metadata.v10.response import MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic
-from kio.serial import entity_writer
-from kio.static.primitive import i32, i32Timedelta
-
+from fakes.views import metadata_answer
 from switchover import garbage
 from switchover.cluster import digest
 from switchover.cluster.observe.views import Views
 from switchover.cluster.picture import Picture
 from switchover.kafka.client.nodes import KafkaWire
-from switchover.kafka.node import BrokerView
+from switchover.kafka.node import BrokerView, Partition
 from switchover.metadata.image import MigrationState
 from switchover.outside.addresses import Address
 from switchover.outside.clock import WallClock
@@ -44,26 +36,14 @@ PASSES = 20
 
 
 def answer(ports: dict[int, int], topics: int, partitions: int, out: int | None) -> bytes:
-    """Metadata v10; broker `out` is in sync with nobody, and nothing is told of topics where there are none."""
-    brokers = len(ports)
-
-    def partition(topic: int, index: int) -> Any:
-        replicas = tuple((7 * topic + 3 * index + k) % brokers for k in range(3))
+    """Metadata v10 with its header; broker `out` is in sync with nobody."""
+    def partition(topic: int, index: int) -> Partition:
+        replicas = tuple((7 * topic + 3 * index + k) % len(ports) for k in range(3))
         isr = tuple(each for each in replicas if each != out)
-        return MetadataResponsePartition(
-            error_code=ErrorCode.none, partition_index=i32(index), leader_id=isr[0], leader_epoch=i32(5),  # type: ignore[arg-type]
-            replica_nodes=replicas, isr_nodes=isr, offline_replicas=())                                   # type: ignore[arg-type]
+        return Partition(f"topic-of-some-team-{topic:05}", index, isr[0], replicas, isr)
 
-    found = MetadataResponse(
-        throttle_time=i32Timedelta.parse(timedelta()), cluster_id="a-large-cluster-AAAAAA", controller_id=0,  # type: ignore[arg-type]
-        brokers=tuple(MetadataResponseBroker(node_id=each, host="127.0.0.1", port=i32(port), rack=None)    # type: ignore[arg-type]
-                      for each, port in ports.items()),
-        topics=tuple(MetadataResponseTopic(
-            error_code=ErrorCode.none, name=f"topic-of-some-team-{topic:05}", topic_id=UUID(int=topic + 1),  # type: ignore[arg-type]
-            partitions=tuple(partition(topic, index) for index in range(partitions))) for topic in range(topics)))
-    with io.BytesIO() as written:
-        entity_writer(MetadataResponse)(written, found)
-        return b"\0" + written.getvalue()
+    return b"\0" + metadata_answer({each: Address("127.0.0.1", port) for each, port in ports.items()}, (
+        partition(topic, index) for topic in range(topics) for index in range(partitions)))
 
 
 def serve(pipe: Any, brokers: int, topics: int, partitions: int) -> None:

@@ -1,25 +1,13 @@
 """What a broker answers of all partitions, whatever was read before; a partition in the same bytes is read once."""
 
-import io
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any
-from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kio.schema.errors import ErrorCode
-from kio.schema.metadata.v10 import MetadataResponse
-from kio.schema.metadata.v10.response import (
-    MetadataResponseBroker,
-    MetadataResponsePartition,
-    MetadataResponseTopic,
-)
-from kio.serial import entity_writer
-from kio.static.primitive import i32, i32Timedelta
 
+from fakes.views import metadata_answer
 from switchover.cluster.observe.views import MOST_PARTITIONS, whole
 from switchover.kafka.client.bounds import Unreadable
 from switchover.kafka.client.whole_view import PARTITION, WholeViews
@@ -38,25 +26,8 @@ partitions = st.builds(
 answers = st.lists(st.lists(partitions, max_size=8, unique_by=lambda each: (each.topic, each.index)), min_size=1, max_size=5)
 
 
-def topic(name: str, of_it: Told) -> Any:
-    return MetadataResponseTopic(
-        error_code=ErrorCode.none, name=name, topic_id=UUID(int=len(name)), partitions=tuple(      # type: ignore[arg-type]
-            MetadataResponsePartition(
-                error_code=ErrorCode.none, partition_index=i32(each.index), leader_id=each.leader,  # type: ignore[arg-type]
-                leader_epoch=i32(7), replica_nodes=each.replicas, isr_nodes=each.isr, offline_replicas=())  # type: ignore[arg-type]
-            for each in of_it))
-
-
 def answer(told: Told, known: tuple[int, ...] = (1, 2)) -> bytes:
-    response = MetadataResponse(
-        throttle_time=i32Timedelta.parse(timedelta()), cluster_id="a-cluster", controller_id=1,    # type: ignore[arg-type]
-        brokers=tuple(MetadataResponseBroker(node_id=each, host="kafka", port=i32(9092), rack=None)  # type: ignore[arg-type]
-                      for each in known),
-        topics=tuple(topic(name, [each for each in told if each.topic == name]) for name in dict.fromkeys(
-            each.topic for each in told)))
-    with io.BytesIO() as written:
-        entity_writer(MetadataResponse)(written, response)
-        return HEADER + written.getvalue()
+    return HEADER + metadata_answer(dict.fromkeys(known, Address("kafka", 9092)), told)
 
 
 def of_topics(told: Told) -> tuple[Partition, ...]:
