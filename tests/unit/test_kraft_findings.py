@@ -323,6 +323,10 @@ FINDINGS = [
             "UnknownBroker", "broker 9"),
     Finding("ModesOnRecord", "a settled broker in another mode", answers(1, NodeMode.MIGRATION), W, "WrongMode", "kafka-1"),
     Finding("ModesOnRecord", "a settled broker that does not answer", silent("answers", 1), U, "BrokerSilent", "kafka-1"),
+    Finding("OthersInZooKeeper", "a broker that has lost ZooKeeper", zookeeper(brokers={0: {}, 2: {}}), W,
+            "BrokerLostZooKeeper", "kafka-1"),
+    Finding("OthersInZooKeeper", "all but the one that moves have lost ZooKeeper", zookeeper(brokers={0: {}}), W,
+            "BrokerLostZooKeeper", "kafka-1"),
     Finding("StartedBroker", "a broker that is not registered", unregistered(2), W, "NotRegistered", "kafka-2"),
     Finding("StartedBroker", "a fenced broker", registration(2, fenced=True), W, "BrokerFenced", "kafka-2"),
     # rehearsal

@@ -44,13 +44,14 @@ Goal = Callable[[Picture], tuple[Effect, ...]]
 Replace = Callable[[Picture, str, Sight], Effect]
 
 Gates = tuple[Gate[Picture], ...]
-BEFORE_A_RESTART: Gates = (workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE, replicas.ADDRESSES_KNOWN)
+BEFORE_A_RESTART: Gates = (
+    workloads.NODES_SCHEDULABLE, registration.OTHERS_IN_ZOOKEEPER, replicas.RESTART_IS_SAFE, replicas.ADDRESSES_KNOWN)
 BEFORE_A_BROKER: Gates = (workloads.TEMPLATE_IS_OURS, *BEFORE_A_RESTART)
 BEFORE_A_BROKER_GOES_BACK: Gates = (
     to_zookeeper.TEMPLATE_IS_ORIGINAL, workloads.NODES_SCHEDULABLE, to_zookeeper.ZOOKEEPER_RULES, disks.DISKS_ALLOW_ROLLBACK)
 BEFORE_A_BROKER_MOVES: Gates = (WITHIN_WINDOW, *BEFORE_A_BROKER, registration.MODES_ON_RECORD)
 KEPT: Gates = (workloads.REPLICAS_UNCHANGED, volumes.VOLUMES_KEPT, credentials.LISTENER_CREDENTIALS)
-IN_ORDER: Gates = (lag.GROUPS_HEALTHY, channels.FOLLOWERS_TAKEN_BACK)
+IN_ORDER: Gates = (registration.OTHERS_IN_ZOOKEEPER, lag.GROUPS_HEALTHY, channels.FOLLOWERS_TAKEN_BACK)
 CHANNELS: Gates = (channels.FOLLOWERS_TAKEN_BACK, channels.FORWARDS)
 BROKER_WATCH: Gates = (*IN_ORDER, dual_write.NO_PHANTOM_COPY, *KEPT)
 TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
@@ -181,7 +182,8 @@ STOPPED = controllers(NodeMode.STOPPED, rollback.to_stop, sizes=rollback.stop_si
                       before=(to_zookeeper.PARTITION_VERSIONS,), after=(to_zookeeper.CONTROLLERS_STOPPED,))
 BACK_TO_ZOOKEEPER = brokers(
     NodeMode.ZOOKEEPER, rollback.to_zookeeper, sizes=nodes.one_by_one, assign=rollback.no_files,
-    before=(*BEFORE_A_BROKER_GOES_BACK, channels.FOLLOWERS_TAKEN_BACK, replicas.RESTART_IS_SAFE, replicas.ADDRESSES_KNOWN),
+    before=(*BEFORE_A_BROKER_GOES_BACK, registration.OTHERS_IN_ZOOKEEPER, channels.FOLLOWERS_TAKEN_BACK,
+            replicas.RESTART_IS_SAFE, replicas.ADDRESSES_KNOWN),
     after=(*AFTER_A_PLAIN_BROKER, channels.FOLLOWERS_TAKEN_BACK), needs=ON_ZOOKEEPER)
 LEADER_BACK = Rescue((channels.FOLLOWERS_TAKEN_BACK,), brokers(
     NodeMode.ZOOKEEPER, nodes.leader_that_is_stuck, sizes=nodes.one_by_one, assign=rollback.no_files, restart=True,

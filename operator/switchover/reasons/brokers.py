@@ -34,6 +34,17 @@ BROKER_FENCED = Reason(
        "After a controller moved, a JVM may use its old address for as long as it caches names "
        "([facts](../facts/kraft.md#in-pods)).")
 
+BROKER_LOST_ZOOKEEPER = Reason(
+    SUBJECT, "BrokerLostZooKeeper", Urgency.NOW,
+    meaning="A broker that needs ZooKeeper, and is not being moved, is not in `/brokers/ids`: it has no session with "
+            "ZooKeeper. It is up, but the controller elects it for nothing and tells it of no election. "
+            "Another loss could leave partitions without a leader, so no batch begins "
+            "([what such a broker does](../facts/kraft.md#a-broker-without-zookeeper)).",
+    look="The broker's log for `Session` and `ZooKeeperClient`; whether its pod runs; whether ZooKeeper's servers can be "
+         "reached from its node.",
+    do="Restore what lies between: a network policy, a node, a name. The broker registers by itself once it reaches "
+       "ZooKeeper. Do not delete its pod before that: without ZooKeeper it does not start.")
+
 BROKER_ON_ZOOKEEPER = Reason(
     SUBJECT, "BrokerOnZooKeeper", Urgency.LOOK,
     meaning="A broker is still in ZooKeeper mode where all must be on KRaft.",

@@ -7,9 +7,16 @@ from switchover.cluster import modes
 from switchover.cluster.gates.quorum import CAUGHT_UP_RECORDS
 from switchover.cluster.gates.read import BROKER_REGISTERS, log_of, not_in_its_mode, quorum_of, samples, zookeeper_of
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, fail, passed, several, unknown, wait
 from switchover.outside.observed import Known
-from switchover.reasons.brokers import BROKER_FENCED, BROKER_ON_ZOOKEEPER, NOT_REGISTERED, OBSERVER_BEHIND, UNKNOWN_BROKER
+from switchover.reasons.brokers import (
+    BROKER_FENCED,
+    BROKER_LOST_ZOOKEEPER,
+    BROKER_ON_ZOOKEEPER,
+    NOT_REGISTERED,
+    OBSERVER_BEHIND,
+    UNKNOWN_BROKER,
+)
 from switchover.reasons.rollback import BROKER_SILENT, WRONG_MODE, ZOOKEEPER_REGISTRATION
 from switchover.zookeeper.nodes import ZooKeeperState
 
@@ -120,6 +127,24 @@ def _nobody_fenced(picture: Picture, spared: Collection[str]) -> Verdict:
     return wait(BROKER_FENCED, told, subject=lost[0], unblocks="its heartbeats reach the controllers")
 
 
+def check_others_in_zookeeper(picture: Picture) -> Verdict:
+    """Each broker outside the batch that needs ZooKeeper has a session there. One without goes on with what it knew: it
+    hears of no leader and takes no replica back (docs/facts/kraft.md#a-broker-without-zookeeper)."""
+    nodes = picture.position.nodes
+    brokers = {name: node_id for name, node_id in sorted(picture.brokers.items()) if name not in picture.batch
+               and nodes[name].settled and nodes[name].assigned not in modes.ON_KRAFT}
+    state = zookeeper_of(picture) if brokers else None
+    if isinstance(state, Verdict):
+        return state
+    lost = [name for name, node_id in brokers.items() if state is not None and node_id not in state.brokers]
+    if not lost:
+        return passed("every broker outside the batch that needs ZooKeeper is registered there")
+    who = f"broker {brokers[lost[0]]} is" if len(lost) == 1 else f"brokers {several(brokers[name] for name in lost)} are"
+    return wait(BROKER_LOST_ZOOKEEPER, f"{who} not in /brokers/ids", subject=lost[0],
+                observed=f"{len(lost)} of {len(brokers)}", threshold="0",
+                unblocks="they run and reach ZooKeeper again; their logs say why they do not")
+
+
 def check_all_kraft(picture: Picture) -> Verdict:
     """No broker runs on ZooKeeper, by ZooKeeper, by ApiVersions and by the metadata log."""
     state, log = zookeeper_of(picture), log_of(picture)
@@ -150,6 +175,7 @@ def check_all_kraft(picture: Picture) -> Verdict:
 MOVED_BROKER: Gate[Picture] = Gate("MovedBroker", check_moved_broker, samples=samples)
 STARTED_BROKER: Gate[Picture] = Gate("StartedBroker", check_started_broker, samples=samples)
 MODES_ON_RECORD: Gate[Picture] = Gate("ModesOnRecord", check_modes_on_record)
+OTHERS_IN_ZOOKEEPER: Gate[Picture] = Gate("OthersInZooKeeper", check_others_in_zookeeper)
 OBSERVERS_CAUGHT_UP: Gate[Picture] = Gate("ObserversCaughtUp", check_observers_caught_up)
 NOBODY_FENCED: Gate[Picture] = Gate(
     "NobodyFenced", check_nobody_fenced, samples=samples, patience=lambda _: FENCED_SECONDS)
