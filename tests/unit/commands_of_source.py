@@ -8,6 +8,7 @@ from pathlib import Path
 
 TOOL = r"(kubectl|helm|argocd|flux|switchover|pip|(kafka|zookeeper)-[a-z-]+\.sh|zookeeper-shell)"
 A_TOOL = re.compile(TOOL)
+KAFKAS = re.compile(r"kafka-(acls|configs|consumer-groups|features|topics)\.sh")
 COMMAND = re.compile(rf"(?<![\w./=-]){TOOL}(?![\w./=\[:-])")
 """The word as a command's first: no part of a name, of a path or of a label."""
 QUOTED = re.compile(r"`[^`\0]*`")
@@ -45,10 +46,18 @@ class Linter(ast.NodeVisitor):
         else:
             self.generic_visit(node)
 
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):        # a docstring, which is for whoever reads the source
+            self.generic_visit(node)
+
     def visit_Constant(self, node: ast.Constant) -> None:
-        if self.formats and isinstance(node.value, str) and (said := COMMAND.search(node.value)) \
-                and re.search(r"\{\w*\}", node.value[said.end():]):
+        if not (self.formats and isinstance(node.value, str) and (said := COMMAND.search(node.value))):
+            return
+        rest = node.value[said.end():]
+        if re.search(r"\{\w*\}", rest):
             self._refuse(node, "a command with fields")
+        elif re.match(r" [^\n,;:()`]*…", rest):
+            self._refuse(node, "a command that nobody can paste")
 
     def visit_Tuple(self, node: ast.Tuple | ast.List) -> None:
         first, *rest = node.elts or [ast.Constant(None)]
@@ -76,6 +85,8 @@ class Linter(ast.NodeVisitor):
             self._refuse(node, "the template is no constant")
         elif any("{}" in each.group().replace("{{", "").replace("}}", "") for each in re.finditer(r"'[^']*'", text)):
             self._refuse(node, "a word goes between quotes of the template")
+        elif KAFKAS.search(text) and "--bootstrap-" not in text:
+            self._refuse(node, "one of Kafka's tools without its server")
 
     def _fixed(self, node: ast.expr) -> str | None:
         """The text of what is made of constants alone, of an alternative both."""

@@ -192,6 +192,8 @@ IMPORT = "from switchover.command import Command, command, kubectl\n"
     IMPORT + 'x = Command(f"anything {p}")',
     IMPORT + '''x = command("kubectl patch x -p '{}'", p)''',
     "from switchover import command\nx = command.kubectl(n, text)",
+    IMPORT + 'x = command("kafka-consumer-groups.sh --delete-offsets --group {}", g)',
+    'x = "kafka-features.sh --bootstrap-server … upgrade"',
 ])
 def test_it_is_refused(source: str) -> None:
     assert list(not_made({"a.py": source})) != []

@@ -413,7 +413,7 @@ def test_offsets_in_kafka_are_left_over_only_where_members_commit_to_zookeeper_a
 
 def test_offsets_that_are_left_over_in_kafka_are_told_with_their_cure() -> None:
     found = next(each for each in find_hazards(LEFT_OVER(moment("old"))) if each.reason == "KafkaOffsetsAhead")
-    assert "--delete-offsets --group orders --topic orders" in (found.unblocks or "")
+    assert "--bootstrap-server kafka:9092 --delete-offsets --group orders --topic orders" in (found.unblocks or "")
 
 
 @pytest.mark.parametrize(("spoil", "says"), [

@@ -1,6 +1,7 @@
 """Whether the coordinator would convert the group now: read again right before the canary
 (docs/facts/groups.md#user-data-in-assignments)."""
 
+from switchover.command import Command, command
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.groups.gates.read import group_of
 from switchover.groups.needs import Need
@@ -49,6 +50,12 @@ def check_plain_assignments(picture: Picture) -> Verdict:
     return passed("no assignment carries user data")
 
 
+def finalize_command(picture: Picture) -> Command:
+    """The feature that the consumer protocol needs, for all brokers (KIP-848)."""
+    return command("kafka-features.sh --bootstrap-server {} upgrade --feature group.version=1",
+                   picture.spec.kafka.bootstrap_servers)
+
+
 def check_ready(picture: Picture) -> Verdict:
     """The coordinator answers a heartbeat that names an assignor that does not exist with those that do."""
     if not to_consumer(picture):
@@ -65,9 +72,8 @@ def check_ready(picture: Picture) -> Verdict:
     if told.value.refused:
         return fail(PROTOCOL_REFUSED, f"the coordinator does not serve the consumer protocol: {told.value.refused}",
                     subject=picture.spec.group, observed=told.value.refused, threshold="its assignors",
-                    unblocks="for UNSUPPORTED_VERSION finalize the feature: kafka-features.sh --bootstrap-server … upgrade"
-                             " --feature group.version=1; if it is, add consumer to the brokers'"
-                             " group.coordinator.rebalance.protocols")
+                    unblocks=f"for UNSUPPORTED_VERSION finalize the feature: {finalize_command(picture)}; if it is, add"
+                             " consumer to the brokers' group.coordinator.rebalance.protocols")
     assignor = picture.spec.protocol.remote_assignor
     if assignor not in told.value.assignors:
         return fail(ASSIGNOR_UNKNOWN, f"the brokers have no assignor {assignor}", subject=assignor,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from switchover.engine.gate import Unseen, Verdict, check, fail, unknown, warn
-from switchover.groups.gates.protocol import READY, to_consumer
+from switchover.groups.gates.protocol import READY, finalize_command, to_consumer
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.group import OFFLINE
 from switchover.groups.preflight.reading import brokers
@@ -25,7 +25,6 @@ REPAIRED = (4, 4)
 """The first release of which no patch has KAFKA-20845."""
 STUCK_FROM = (4, 3)
 """From here on a mixed group whose last member of the new protocol leaves under policy `upgrade` is left without owners."""
-FINALIZE = "kafka-features.sh --bootstrap-server … upgrade --feature group.version=1"
 
 
 def find_old_brokers(picture: Picture) -> Iterator[Verdict]:
@@ -40,7 +39,7 @@ def find_old_brokers(picture: Picture) -> Iterator[Verdict]:
         elif told.group_version < 1:
             yield fail(FEATURE_NOT_FINALIZED, f"broker {broker_id} runs {'.'.join(map(str, told.release))}, but the feature"
                        " group.version is not finalized: the software alone does not do it", subject=f"broker {broker_id}",
-                       observed=told.group_version, threshold=1, unblocks=FINALIZE)
+                       observed=told.group_version, threshold=1, unblocks=finalize_command(picture))
 
 
 def find_policy(picture: Picture) -> Iterator[Verdict]:

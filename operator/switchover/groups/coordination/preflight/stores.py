@@ -92,8 +92,9 @@ def find_hazards(picture: Picture) -> Iterator[Verdict]:
             yield fail(KAFKA_OFFSETS_AHEAD, f"Kafka has an offset of {partition} ahead of ZooKeeper's: records between"
                        " them would be skipped", subject=str(partition), observed=found.kafka, threshold=found.zookeeper,
                        unblocks="delete the group's offsets in Kafka now, while it has no member there: "
-                                + command("kafka-consumer-groups.sh --delete-offsets --group {} --topic {}",
-                                          picture.spec.group, partition.topic))
+                                + command("kafka-consumer-groups.sh --bootstrap-server {} --delete-offsets --group {}"
+                                          " --topic {}", picture.spec.kafka.bootstrap_servers, picture.spec.group,
+                                          partition.topic))
         if from_kafka and before.zookeeper is not None and (found.kafka is None or before.zookeeper > found.kafka):
             yield fail(ZOOKEEPER_OFFSETS_AHEAD, f"ZooKeeper has an offset of {partition} ahead of Kafka's: records between"
                        " them would be skipped", subject=str(partition), observed=found.zookeeper, threshold=found.kafka,
