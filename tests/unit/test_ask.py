@@ -1,8 +1,12 @@
 """Readings that go on behind the passes."""
 
 import asyncio
+import time
+
+import pytest
 
 from fakes.clock import Clock
+from switchover.outside import ask
 from switchover.outside.ask import Background
 from switchover.outside.errors import Unreachable
 from switchover.outside.observed import Known, Unknown
@@ -45,3 +49,28 @@ def test_an_answer_is_good_for_its_seconds() -> None:
 def test_one_without_an_answer_rests_as_long_as_it_took() -> None:
     assert readings_within(1000, 100.0, answers=False) == 5
     assert readings_within(10, 0.0, answers=False) == 10, "one that was refused at once costs nothing"
+
+
+async def test_no_pass_waits_for_a_long_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ask, "PATIENCE_SECONDS", 0.1)
+    clock, goes_on = Clock(0.0), asyncio.Event()
+    background = Background[int]("topics are", 0.0, clock)
+
+    async def read() -> int:
+        await goes_on.wait()
+        return round(clock.seconds)
+
+    async def a_pass() -> object:
+        clock.seconds += 1
+        begun = time.monotonic()
+        found = await background.newest(read)
+        assert time.monotonic() - begun < ask.READ_SECONDS / 4
+        return found.value if isinstance(found, Known) else found.why
+
+    assert [await a_pass(), await a_pass()] == ["topics are being read"] * 2
+    goes_on.set()
+    assert await a_pass() == 3
+    assert [await a_pass(), await a_pass(), await a_pass()] == [3, 5, 6], "it rests as long as it took, then is waited for"
+    goes_on.clear()
+    clock.seconds += 9
+    assert [await a_pass(), await a_pass()] == [6, 6]

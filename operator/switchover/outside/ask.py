@@ -166,11 +166,12 @@ class Background(Generic[T]):
         self._reading, self._read, self._due = None, self._being_read, 0.0
 
     async def newest(self, read: Callable[[], Awaitable[T]]) -> Observed[T]:
-        """The newest reading; the first one is waited for a little."""
+        """The newest reading; one that begins is waited for a little, and so is the first one."""
+        waits = not isinstance(self._read, Known)
         if self._reading is None and self._clock.now() >= self._due:
-            self._reading = asyncio.create_task(self._ask(read))
+            self._reading, waits = asyncio.create_task(self._ask(read)), True
         if self._reading is not None:
-            await asyncio.wait({self._reading}, timeout=0 if isinstance(self._read, Known) else READ_SECONDS / 2)
+            await asyncio.wait({self._reading}, timeout=PATIENCE_SECONDS if waits else 0)
             if self._reading.done():
                 self._read, self._reading = self._reading.result(), None
         return self._read

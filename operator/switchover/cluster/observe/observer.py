@@ -39,7 +39,7 @@ from switchover.outside.ask import LOOKING_SECONDS, READ_SECONDS, Answers, Backg
 from switchover.outside.clock import Clock
 from switchover.outside.errors import NotListening, Refused, Unreachable
 from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
-from switchover.zookeeper.nodes import MigrationNode, ZooKeeperState
+from switchover.zookeeper.nodes import MigrationNode, ZooKeeperState, ZooKeeperTopics
 from switchover.zookeeper.ports import ZooKeeper, ZooKeeperTree
 
 T = TypeVar("T")
@@ -110,6 +110,7 @@ class Observer:
         self._forwarding = ForwardingWatch(clock)
         self._groups = WatchedGroups(clock)
         self._rehearsals = Rehearsals(workloads, clock)
+        self._topics: Background[ZooKeeperTopics] = Background("topics in ZooKeeper are", 0.0, clock)
         self._epoch: Background[int] = Background("the states of the partitions are", STATES_SECONDS, clock)
         self._stateless: Background[Stateless] = Background("the states of the partitions are", STATES_SECONDS, clock)
         self._answers = Answers(clock)
@@ -166,9 +167,10 @@ class Observer:
             quorum = then.create_task(self._if(bool(voters), lambda: self._controllers_client.quorum(voters.values())))
             log = then.create_task(self._if(bool(voters), lambda: self._controllers_client.log(
                 voters, picture.recorded_cluster or None)))
-            topic_tree = then.create_task(self._if(Need.TOPICS_IN_ZOOKEEPER in named, self.zookeeper.topics))
-            partition_epoch = then.create_task(
-                self._partition_epoch(needs.epoch_is_read(named, zookeeper.result())))
+            topic_tree = then.create_task(
+                _behind(self._topics, Need.TOPICS_IN_ZOOKEEPER in named, self.zookeeper.topics))
+            partition_epoch = then.create_task(_behind(
+                self._epoch, needs.epoch_is_read(named, zookeeper.result()), self.zookeeper.partition_epoch))
             stateless = then.create_task(self._without_state(picture, written if Need.STATELESS in named else NOT_ASKED))
             connections = then.create_task(self._connections(Need.CLIENTS_OF_ZOOKEEPER in named))
             zookeeper_sets = then.create_task(self._zookeeper_sets(picture, Need.ZOOKEEPER_SETS in named))
@@ -250,6 +252,7 @@ class Observer:
         """End what is under way: it may be read through a client that is closed soon."""
         self._parity.forget()
         self._rehearsals.forget()
+        self._topics.forget()
         self._epoch.forget()
         self._stateless.forget()
 
@@ -431,12 +434,6 @@ class Observer:
         self._gone.pop(server, None)
         return clients
 
-    async def _partition_epoch(self, wanted: bool) -> Observed[int]:
-        if not wanted:
-            self._epoch.forget()
-            return NOT_ASKED
-        return await self._epoch.newest(self.zookeeper.partition_epoch)
-
     async def _without_state(self, picture: Picture, written: Observed[Written]) -> Observed[Stateless]:
         """Read while dual write does not come on: they are many nodes. Where it does, it stands before none."""
         if isinstance(written, Known) and (self._clock.now() - written.value.offset_since
@@ -444,6 +441,14 @@ class Observer:
             return await self._stateless.newest(self.zookeeper.stateless)
         self._stateless.forget()
         return Known({}, self._clock.now()) if isinstance(written, Known) else written
+
+
+async def _behind(background: Background[T], wanted: bool, read: Callable[[], Awaitable[T]]) -> Observed[T]:
+    """What is read behind the passes, while it is `wanted`."""
+    if wanted:
+        return await background.newest(read)
+    background.forget()
+    return NOT_ASKED
 
 
 def _without_zookeeper(answers: Mapping[int, Observed[NodeAnswer]], zookeeper: Observed[ZooKeeperState]) -> set[int]:

@@ -5,9 +5,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from switchover.metadata.tree import state_path
 from switchover.outside.errors import Refused
 from switchover.zookeeper.client import znodes
+from switchover.zookeeper.client.topics import TOPICS
 from switchover.zookeeper.client.znode_slices import Call, List, Read, Slices, slices
-
-TOPICS = "/brokers/topics"
 
 Listed = Mapping[str, tuple[tuple[str, int], tuple[int, ...]]]
 """By the path of its state, a partition and its replicas."""

@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 import errno
-import functools
 import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from kazoo.client import KazooClient, TransactionRequest
@@ -33,6 +33,7 @@ from switchover.zookeeper.client import znode_rights, znodes
 from switchover.zookeeper.client.old_groups import GroupReader
 from switchover.zookeeper.client.partition_states import StateReader
 from switchover.zookeeper.client.session import NO_SUCH_NAME, ZooKeeperSession, addresses_of, left
+from switchover.zookeeper.client.topics import TopicReader
 from switchover.zookeeper.client.tree import TreeReader
 from switchover.zookeeper.client.znode_slices import Node
 from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
@@ -54,23 +55,25 @@ class KazooZooKeeper(ZooKeeperSession):
 
     def __init__(self, access: Access, *, seconds: float = 5.0) -> None:
         super().__init__(access, seconds=seconds)
-        self._tree = TreeReader(
-            self._call, self._read, self._children, memory.ANSWERS.lasting(f"ZooKeeper at {access.servers}"))
+        room = partial(memory.ANSWERS.lasting, f"ZooKeeper at {access.servers}")
+        self._tree = TreeReader(self._call, self._read, self._children, room())
         self._groups = GroupReader(self._call, self._read, self._children)
         self._states = StateReader(self._call, self._read, self._children)
+        self._topics = TopicReader(self._call, self._read, self._children, room())
 
     async def close(self) -> None:
         """End the session."""
         await super().close()
         self._tree.close()
+        self._topics.close()
 
     async def state(self) -> ZooKeeperState:
         """The small nodes, as new as the leader's. Refused names a node that is missing or malformed."""
         return await self._call(self._state, "/brokers/ids")
 
     async def topics(self) -> ZooKeeperTopics:
-        """All topics and pending work; malformed nodes are named in the answer, not raised."""
-        return await self._call(self._topics, "/brokers/topics")
+        """All topics and pending work; malformed nodes are named in it. Other calls are answered between its slices."""
+        return await self._topics.topics()
 
     async def metadata(self, secret: str | None, *, states: bool = False) -> TreeReading:
         """The metadata in the tree; malformed nodes are named in it. Other calls are answered between its slices."""
@@ -108,7 +111,7 @@ class KazooZooKeeper(ZooKeeperSession):
     async def create_states(self, replicas: Mapping[tuple[str, int], tuple[int, ...]], controller_epoch: int) -> None:
         """Create partitions' states as Kafka takes a missing one; Fenced when `/controller_epoch` was written."""
         for (topic, index), brokers in replicas.items():
-            await self._call(functools.partial(
+            await self._call(partial(
                 self._create_state, path=state_path(topic, index), brokers=brokers, controller_epoch=controller_epoch))
 
     async def delete(self, path: str, version: int, controller_epoch: int) -> None:
@@ -127,7 +130,7 @@ class KazooZooKeeper(ZooKeeperSession):
         others, or `/controller_epoch` was.
         """
         for (topic, index), epoch in epochs.items():
-            await self._call(functools.partial(
+            await self._call(partial(
                 self._raise_version, path=state_path(topic, index), epoch=epoch, controller_epoch=controller_epoch))
 
     async def rights(self) -> ZooKeeperRights:
@@ -174,26 +177,6 @@ class KazooZooKeeper(ZooKeeperSession):
                    if (at := _parsed(path, znodes.registered_at, data)) is not None},
             generated_ids=bool(sequence and sequence[1].version > 0),     # each generated id is one write of this node
         )
-
-    def _topics(self, deadline: float) -> ZooKeeperTopics:
-        client = self._synced(deadline)
-        names = self._list(deadline, client, "/brokers/topics")
-        deletes = self._list(deadline, client, "/admin/delete_topics")
-        topics, malformed, moving = {}, [], False
-        for path, (data, _) in self._nodes(deadline, client, [f"/brokers/topics/{name}" for name in sorted(names)]):
-            try:
-                topic, topic_moving = znodes.topic(data)
-            except ValueError as error:
-                malformed.append(f"{path}: {error}")
-            else:
-                topics[path.removeprefix("/brokers/topics/")] = topic
-                moving = moving or topic_moving
-        for path, (data, _) in self._nodes(deadline, client, ["/admin/reassign_partitions"]):
-            try:
-                moving = moving or znodes.reassigning(data)
-            except ValueError as error:
-                malformed.append(f"{path}: {error}")
-        return ZooKeeperTopics(topics, tuple(sorted(deletes)), moving, tuple(malformed))
 
     def _rights(self, deadline: float) -> ZooKeeperRights:
         client = self._connected(deadline)
