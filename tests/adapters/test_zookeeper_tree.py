@@ -147,7 +147,8 @@ async def test_a_malformed_migration_node_is_refused(zookeeper: KazooZooKeeper, 
     (lambda zookeeper: zookeeper.metadata(None), lambda reading: (len(reading.metadata.topics), reading.reads > 2000)),
     (lambda zookeeper: zookeeper.partition_epoch(), lambda epoch: (2000, epoch == 9)),
     (lambda zookeeper: zookeeper.stateless(), lambda found: (len(found) + 1, found["t7", 0] == (1, 2, 3))),
-    (lambda zookeeper: zookeeper.topics(), lambda found: (len(found.topics), found.topics["t7"].assignment == {0: (1, 2, 3)})),
+    (lambda zookeeper: zookeeper.topics(),
+     lambda found: (len(found.topics), found.topics["t7"].assignment == {0: (1, 2, 3)})),
 ], ids=["metadata", "epoch", "stateless", "topics"])
 async def test_other_questions_are_answered_between_the_slices(
         zookeeper: KazooZooKeeper, client: KazooClient, read: Callable[[KazooZooKeeper], Coroutine[Any, Any, Any]],

@@ -1,25 +1,29 @@
-"""Preflight where ZooKeeper has very many topics."""
+"""Preflight where there are very many topics."""
 
 import asyncio
 from typing import Any
 
 import pytest
 
-from fakes.kafka_ports import SimulatedZooKeeper
+from fakes.kafka_ports import SimulatedNodes, SimulatedZooKeeper
 from simulation.migration_world import MigrationWorld
 from switchover.cluster.observe.observer import Observer
-from switchover.zookeeper.nodes import ZooKeeperTopics
 
 
-def test_no_pass_waits_until_all_topics_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("port", "reading", "gates"), [
+    (SimulatedZooKeeper, "topics", "Membership, Topics, TopicsSeen, TopicIds"),
+    (SimulatedNodes, "topic_ids", "TopicIds"),
+])
+def test_no_pass_waits_until_all_topics_are_read(
+        monkeypatch: pytest.MonkeyPatch, port: type, reading: str, gates: str) -> None:
     world = MigrationWorld(monkeypatch)
     world.want("Planned")
     took: list[float] = []
-    topics, see = SimulatedZooKeeper.topics, Observer.see
+    read, see = getattr(port, reading), Observer.see
 
-    async def slow(zookeeper: SimulatedZooKeeper) -> ZooKeeperTopics:
+    async def slow(*arguments: Any) -> Any:
         await asyncio.sleep(10)
-        return await topics(zookeeper)
+        return await read(*arguments)
 
     async def timed(*arguments: Any, **how: Any) -> Any:
         begun = world.timeline.now()
@@ -30,10 +34,10 @@ def test_no_pass_waits_until_all_topics_are_read(monkeypatch: pytest.MonkeyPatch
     def unread() -> list[str]:
         return [each["gate"] for each in world.status.get("waitingFor", ()) if each["message"].endswith("being read")]
 
-    monkeypatch.setattr(SimulatedZooKeeper, "topics", slow)
+    monkeypatch.setattr(port, reading, slow)
     monkeypatch.setattr(Observer, "see", timed)
     assert world.live(lambda: bool(world.status))
-    assert unread() == ["Membership, Topics, TopicsSeen, TopicIds"]
+    assert unread() == [gates]
     begun = world.timeline.now()
     assert world.live(lambda: not unread(), limit=30)
     assert world.live(lambda: world.timeline.now() > begun + 120)

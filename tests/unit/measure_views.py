@@ -8,6 +8,7 @@ In `rolling` another broker is out of sync in each pass, so that three in a hund
 
 import asyncio
 import contextlib
+import io
 import multiprocessing
 import resource
 import statistics
@@ -16,16 +17,26 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from datetime import timedelta
+from typing import Any, cast
+
+from kio.schema.api_versions.v3.response import ApiVersion, ApiVersionsResponse
+from kio.schema.errors import ErrorCode
+from kio.schema.fetch.v13 import FetchRequest, FetchResponse
+from kio.schema.fetch.v13.response import FetchableTopicResponse, PartitionData
+from kio.serial import entity_reader, entity_writer
+from kio.static.primitive import i16, i32, i32Timedelta, i64
 
 from fakes.views import metadata_answer
 from switchover import garbage
 from switchover.cluster import digest
+from switchover.cluster.observe.preflight import Examiner
 from switchover.cluster.observe.views import Views
 from switchover.cluster.picture import Picture
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.node import BrokerView, Partition
 from switchover.metadata.image import MigrationState
+from switchover.outside import memory
 from switchover.outside.addresses import Address
 from switchover.outside.clock import WallClock
 from switchover.outside.observed import Known, Observed, Unknown
@@ -33,6 +44,10 @@ from unit.kraft_gates import GATES
 from unit.pictures import NOW, Mode, moment
 
 PASSES = 20
+FETCH, VERSIONS = 1, 18
+LIMIT = 512 * memory.MIB
+"""Of the operator's container."""
+NO_TIME = i32Timedelta.parse(timedelta())
 
 
 def answer(ports: dict[int, int], topics: int, partitions: int, out: int | None) -> bytes:
@@ -46,21 +61,42 @@ def answer(ports: dict[int, int], topics: int, partitions: int, out: int | None)
         partition(topic, index) for topic in range(topics) for index in range(partitions)))
 
 
+def written(entity: Any, header: bytes = b"\0") -> bytes:
+    with io.BytesIO() as into:
+        entity_writer(type(entity))(into, entity)
+        return header + into.getvalue()
+
+
+def fetched(request: bytes) -> bytes:
+    """Each log has the id by which it is asked for, and ends before that offset."""
+    asked, _ = entity_reader(FetchRequest)(request, 11 + int.from_bytes(request[8:10]))
+    return written(FetchResponse(throttle_time=NO_TIME, error_code=ErrorCode.none, session_id=i32(0), responses=tuple(
+        FetchableTopicResponse(topic_id=topic.topic_id, partitions=tuple(
+            PartitionData(partition_index=each.partition, error_code=ErrorCode.offset_out_of_range, high_watermark=i64(-1),
+                          aborted_transactions=None, records=None) for each in topic.partitions))
+        for topic in asked.topics)))
+
+
 def serve(pipe: Any, brokers: int, topics: int, partitions: int) -> None:
     """All brokers. Which answer of three is told now comes through the pipe."""
     async def run() -> None:
         now = 0
 
+        def metadata(request: bytes) -> bytes:
+            return told[now] if request[-5] == 0 else brief             # null where all topics are asked for, else 1
+
         async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
                 while True:
                     request = await reader.readexactly(struct.unpack(">i", await reader.readexactly(4))[0])
-                    body = told[now] if request[-5] == 0 else brief         # null where all topics are asked for, else 1
+                    body = {FETCH: fetched, VERSIONS: lambda _: versions}.get(request[1], metadata)(request)
                     writer.write(struct.pack(">i", len(body) + 4) + request[4:8] + body)
                     await writer.drain()
 
         servers = [await asyncio.start_server(talk, "127.0.0.1", 0) for _ in range(brokers)]
         ports = {number: server.sockets[0].getsockname()[1] for number, server in enumerate(servers)}
+        versions = written(ApiVersionsResponse(error_code=ErrorCode.none, throttle_time=NO_TIME, api_keys=(
+            ApiVersion(api_key=i16(FETCH), min_version=i16(0), max_version=i16(13)),)), b"")
         brief, told = answer(ports, 0, 0, None), [answer(ports, topics, partitions, out) for out in (None, 5, 6)]
         pipe.send((ports, len(told[0])))
         while (order := await asyncio.get_running_loop().run_in_executor(None, pipe.recv)) is not None:
@@ -117,6 +153,13 @@ async def measure(pipe: Any, addresses: dict[int, Address | None]) -> None:
               f" {statistics.median(judged):.2f} s, {max(judged):.2f} at most; the loop stood {max(stood):.3f} s at most;"
               f" {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MiB")
         stood.clear()
+    stood.clear()
+    used, begun = time.process_time(), time.monotonic()
+    ids = await Examiner(cast(Any, None), client, cast(Any, None), WallClock())._all_topic_ids(addresses)
+    silent = sum(isinstance(each, Unknown) for each in ids.values())
+    print(f"topic ids of {len(ids) - silent} brokers, {silent} do not tell theirs: {time.monotonic() - begun:.1f} s,"
+          f" {time.process_time() - used:.1f} of the processor; the loop stood {max(stood):.3f} s at most;"
+          f" {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MiB")
     beside.cancel()
     pipe.send(None)
 
@@ -128,5 +171,6 @@ if __name__ == "__main__":
     ports, size = ours.recv()
     print(f"{len(ports)} brokers, {size / 1e6:.1f} MB of each that is asked for partitions")
     garbage.look_seldom()
+    memory.room = lambda: LIMIT - memory.AT_REST
     asyncio.run(measure(ours, {number: Address("127.0.0.1", port) for number, port in ports.items()}))
     served.join()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from switchover.outside.addresses import Address
 
@@ -78,6 +79,7 @@ class Topic:
     """The partitions of a topic as the asked broker sees them; `lagging` lack their leader or a replica in sync."""
 
     partitions: tuple[Partition, ...]
+    topic_id: UUID | None = field(default=None, compare=False)
     lagging: tuple[Partition, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:

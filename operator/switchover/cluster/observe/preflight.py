@@ -1,7 +1,7 @@
 """Examine: fill the facts that Preflight alone asks for."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from functools import partial
 from typing import TypeVar
 
@@ -30,6 +30,9 @@ TREE_SECONDS = 20.0
 IDLE_GROUPS_SECONDS = 60.0
 """The same of the sweep over groups without members."""
 
+TOGETHER = 4
+"""Brokers that are asked at a time for the ids of all topics."""
+
 
 class Examiner:
     """Looks at what Preflight wants to know."""
@@ -40,11 +43,13 @@ class Examiner:
         self._zookeeper = zookeeper
         self._clock = clock
         self._answers = Answers(clock)
+        self._ids: Background[dict[int, Observed[TopicIds]]] = Background("topics' ids are", 0.0, clock)
         self._malformed: Background[Mapping[str, str]] = Background("ZooKeeper's metadata is", TREE_SECONDS, clock)
         self._idle: Background[IdleGroups] = Background("groups in ZooKeeper are", IDLE_GROUPS_SECONDS, clock)
 
     def forget(self) -> None:
         """End what is read in the background: nobody asks any more."""
+        self._ids.forget()
         self._malformed.forget()
         self._idle.forget()
 
@@ -57,7 +62,7 @@ class Examiner:
         age = 0.0 if fresh else LOOKING_SECONDS
         async with asyncio.TaskGroup() as group:
             each = group.create_task(ask_each(brokers, self._nodes.examine, self._clock))
-            ids = group.create_task(ask_each(brokers, self._topic_ids, self._clock))
+            ids = group.create_task(self._ids.newest(lambda: self._all_topic_ids(brokers)))
             modes = group.create_task(self._zookeeper_modes())
             changes = group.create_task(self._template_changes(picture, kubernetes))
             zookeeper_rights = group.create_task(self._ask(self._zookeeper.rights()))
@@ -70,10 +75,17 @@ class Examiner:
             malformed = group.create_task(self._malformed.newest(lambda: self._malformed_nodes(secret)))
             idle = group.create_task(self._idle.newest(self._zookeeper.idle_groups))
         return Examination(
-            brokers=each.result(), topic_ids=ids.result(), zookeeper_rights=zookeeper_rights.result(),
+            brokers=each.result(), topic_ids=_of_each(brokers, ids.result()), zookeeper_rights=zookeeper_rights.result(),
             zookeeper_modes=modes.result(), objects=objects.result(), missing_rights=rights.result(),
             storage_classes=classes.result(), classes_in_use=in_use.result(), template_changes=changes.result(),
             malformed=malformed.result(), ahead=ahead.result(), idle_groups=idle.result())
+
+    async def _all_topic_ids(self, brokers: Mapping[int, Address | None]) -> dict[int, Observed[TopicIds]]:
+        """A few brokers at a time: of a large cluster each answer is large."""
+        found: dict[int, Observed[TopicIds]] = {}
+        for begin in range(0, len(brokers), TOGETHER):
+            found |= await ask_each(dict([*brokers.items()][begin:begin + TOGETHER]), self._topic_ids, self._clock)
+        return found
 
     async def _topic_ids(self, broker: Address, broker_id: int) -> TopicIds:
         asked = partial(self._nodes.topic_ids, broker, broker_id)
@@ -116,6 +128,11 @@ class Examiner:
                 ("change", name), partial(self._survey.try_patch, "StatefulSet", name, operations), LOOKING_SECONDS,
                 made_of=(workload.uid, workload.generation, operations))
         return found
+
+
+def _of_each(brokers: Iterable[int], told: Observed[dict[int, Observed[T]]]) -> Mapping[int, Observed[T]]:
+    """What each of them told, where they have been asked."""
+    return told.value if isinstance(told, Known) else dict.fromkeys(brokers, told)
 
 
 def _own_secrets(picture: Picture) -> tuple[str, ...]:

@@ -112,7 +112,7 @@ class KafkaWire:
     async def topic_ids(self, broker: Address, broker_id: int) -> TopicIds:
         """Those that it serves, and whether its logs have them."""
         async with self._connected(broker, ANSWER_SECONDS) as connection:
-            return await topic_ids(broker, connection, broker_id)
+            return await topic_ids(broker, connection, broker_id, self._views)
 
     async def identity(self, node: Address, cluster_id: str, among: Iterable[int]) -> frozenset[int]:
         """Which of these brokers it is, by whose settings it tells."""

@@ -12,8 +12,8 @@ from kio.static.primitive import i32, i32Timedelta, i64
 
 from switchover.grouped import grouped
 from switchover.kafka.client.connection import NOT_AUTHORIZED, Connection, succeeded
-from switchover.kafka.client.metadata import metadata
 from switchover.kafka.client.versions import api_keys
+from switchover.kafka.client.whole_view import WholeViews
 from switchover.kafka.node import TopicIds
 from switchover.metadata.names import id_text
 from switchover.outside.addresses import Address
@@ -24,12 +24,12 @@ BEYOND = i64(2**63 - 1)
 """No log ends there: one of the right id answers OFFSET_OUT_OF_RANGE, and nothing is read."""
 
 
-async def topic_ids(node: Address, connection: Connection, broker_id: int) -> TopicIds:
+async def topic_ids(node: Address, connection: Connection, broker_id: int, views: WholeViews) -> TopicIds:
     """Of the topics that the broker lists, and of the logs that it has. Raises Refused naming the right."""
-    answer = await metadata(node, connection, None)
-    ids = {str(topic.name): topic.topic_id for topic in answer.topics if topic.topic_id is not None}
-    logs = [(str(topic.name), partition.partition_index) for topic in answer.topics
-            for partition in topic.partitions if broker_id in partition.replica_nodes and str(topic.name) in ids]
+    topics = (await views.ask(node, connection)).topics
+    ids = {name: topic.topic_id for name, topic in topics.items() if topic.topic_id is not None}
+    logs = [(name, partition.index) for name in ids for partition in topics[name].partitions
+            if broker_id in partition.replicas]
     told: dict[tuple[str, int], ErrorCode] = {}
     if logs and (await api_keys(node, connection)).get(FETCH, 0) >= BY_ID:
         for start in range(0, len(logs), PARTITIONS):
