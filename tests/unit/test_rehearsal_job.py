@@ -11,7 +11,7 @@ from switchover.cluster.gates.rehearsal import check_rehearsed
 from switchover.cluster.modes import PROTOCOL_VERSION, RAISED
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal.pack import packed
-from switchover.cluster.rehearsal.replica_job import job_name, rehearse
+from switchover.cluster.rehearsal.replica_job import LARGE, MADE_OF, is_outdated, job_name, rehearse
 from switchover.cluster.rehearsal.report import TREE_DIGEST
 from switchover.engine.effects import Create, Delete
 from switchover.kubernetes.client.pods import given
@@ -20,6 +20,7 @@ from switchover.outside.observed import Known, Observed, Unknown
 from switchover.zookeeper.tree import Tree
 from unit.kraft_spoilers import container
 from unit.pictures import BROKERS, EXPORT, NOW, REHEARSED, moment, with_fact
+from unit.preflight_pictures import wanted
 
 
 def before_the_job(settings: Observed[dict[str, str]]) -> Picture:
@@ -47,6 +48,27 @@ def test_its_containers_have_a_limit_of_cpu_where_the_brokers_have() -> None:
 
     assert limits(requests={"cpu": "1"}) == {None}
     assert limits(limits={"cpu": "4", "memory": "8Gi"}) == {"4"}
+
+
+def test_a_large_tree_requests_what_its_replica_takes_unless_the_user_says_how_much() -> None:
+    base = before_the_job(Known({PROTOCOL_VERSION: "3.9-IV0"}, NOW))
+
+    def requested(size: int, **resources: object) -> tuple[list[str], str]:
+        picture = wanted(rehearsal={"resources": resources})(with_fact(base, "exported", Known(
+            Export("digest", ("x" * (size // 2), "x" * (size - size // 2))), NOW)))
+        [effect] = rehearse(picture)
+        assert isinstance(effect, Create)
+        job = JobRun(REHEARSED.name, JobState.RUNNING, given=given(effect.manifest))
+        assert not is_outdated(picture, job)
+        return [each["resources"].get("requests", {}).get("memory")
+                for each in effect.manifest["spec"]["template"]["spec"]["containers"]], job.given[MADE_OF]
+
+    usual = ["192Mi", "384Mi", "640Mi", "512Mi"]
+    (small, made_of), (large, the_same) = requested(LARGE), requested(LARGE + 1)
+    assert (small, large) == (usual, ["1Gi", "768Mi", "1Gi", "1Gi"])
+    assert made_of == the_same, "a tree that grows makes no Job outdated"
+    assert requested(LARGE + 1, limits={"memory": "3Gi"})[0] == usual
+    assert requested(LARGE + 1, requests={"memory": "2Gi"})[0] == ["2Gi"] * 4
 
 
 def test_nothing_is_rehearsed_for_a_protocol_version_that_nobody_tells() -> None:

@@ -17,7 +17,7 @@ from switchover.kubernetes.survey import TemplateChange
 from switchover.outside.addresses import Address
 from switchover.outside.ask import LOOKING_SECONDS, READ_SECONDS, Answers, Background, known
 from switchover.outside.clock import Clock
-from switchover.outside.observed import Known, Observed
+from switchover.outside.observed import Known, Observed, Unknown
 from switchover.zookeeper.groups import IdleGroups
 from switchover.zookeeper.ports import ZooKeeper
 
@@ -130,9 +130,9 @@ class Examiner:
         return found
 
 
-def _of_each(brokers: Iterable[int], told: Observed[dict[int, Observed[T]]]) -> Mapping[int, Observed[T]]:
-    """What each of them told, where they have been asked."""
-    return told.value if isinstance(told, Known) else dict.fromkeys(brokers, told)
+def _of_each(brokers: Iterable[int], found: Observed[dict[int, Observed[T]]]) -> Mapping[int, Observed[T]]:
+    """Of each of them why it is not known while they are being asked."""
+    return dict.fromkeys(brokers, found) if isinstance(found, Unknown) else found.value
 
 
 def _own_secrets(picture: Picture) -> tuple[str, ...]:

@@ -49,6 +49,9 @@ RESOURCES: Mapping[str, Mapping[str, Any]] = {
     "broker": {"requests": {"cpu": "50m", "memory": "512Mi"}, "limits": {"memory": "1Gi"}},
     CONDUCTOR: {"requests": {"cpu": "50m", "memory": "192Mi"}, "limits": {"memory": "1Gi"}},
 }
+LARGE = 1_000_000
+"""Characters of a tree as it is handed in, above which the containers request all that they may use
+(docs/measurements.md#the-largest-cluster)."""
 
 
 # --- what is done -----------------------------------------------------------------------------------------------------
@@ -171,11 +174,12 @@ def _manifest(picture: Picture, tree: Export) -> Mapping[str, Any] | None:
     except ContainerMissing:
         return None                                    # told by the gates of the template
     owner = {"apiVersion": API_VERSION, "kind": "KafkaMigration", "name": picture.name, "uid": picture.uid}
-    found = job(job_name(picture), picture.spec.rehearsal, workload.template["spec"], container,
-                layout_of(container, own).script, of.value, picture.operator_image, tree,
-                names.digest([picture.uid, picture.now]), classes.value)
+    found, without_tree = (job(
+        job_name(picture), picture.spec.rehearsal, workload.template["spec"], container, layout_of(container, own).script,
+        of.value, picture.operator_image, each, names.digest([picture.uid, picture.now]), classes.value)
+        for each in (tree, Export("", ())))
     found["metadata"] |= {"labels": names.labels(picture.name), "ownerReferences": [owner]}
-    found["spec"]["template"]["spec"]["containers"][0]["env"].append({"name": MADE_OF, "value": _digest(found)})
+    found["spec"]["template"]["spec"]["containers"][0]["env"].append({"name": MADE_OF, "value": _digest(without_tree)})
     return found
 
 
@@ -201,6 +205,7 @@ def job(name: str, wanted: RehearsalSpec, pod: Mapping[str, Any], kafka: Mapping
     """The Job. `pod` and `kafka` are the brokers' pod and its container that runs Kafka, `image` is the operator's,
     `classes` are the brokers' own. Its report repeats `nonce`, which no other Job has."""
     own = {"app.kubernetes.io/managed-by": names.MANAGER}
+    large = sum(map(len, tree.parts)) > LARGE
     return {
         "apiVersion": "batch/v1", "kind": "Job",
         "metadata": {"name": name, "labels": own, "annotations": {TOLD: ""}},
@@ -211,9 +216,9 @@ def job(name: str, wanted: RehearsalSpec, pod: Mapping[str, Any], kafka: Mapping
                 "terminationGracePeriodSeconds": 5,
                 **{key: pod[key] for key in ("securityContext", "imagePullSecrets", "nodeSelector", "tolerations")
                    if key in pod},
-                "containers": [_conductor(wanted, release, image, kafka, classes) | {"env": [
+                "containers": [_conductor(wanted, release, image, kafka, classes, large) | {"env": [
                     {"name": NONCE, "value": nonce}, {"name": TREE_DIGEST, "value": tree.digest}]},
-                               *(_process(wanted, process, kafka, script) for process in PROCESSES)],
+                               *(_process(wanted, process, kafka, script, large) for process in PROCESSES)],
                 "volumes": [
                     {"name": "replica", "emptyDir": {"medium": "Memory"}},
                     {"name": "tmp", "emptyDir": {}},
@@ -243,7 +248,7 @@ _MOUNTS = ({"name": "replica", "mountPath": REPLICA}, {"name": "tmp", "mountPath
 
 
 def _conductor(wanted: RehearsalSpec, release: str, image: str, kafka: Mapping[str, Any],
-               classes: Mapping[str, str]) -> dict[str, Any]:
+               classes: Mapping[str, str], large: bool) -> dict[str, Any]:
     return {
         "name": CONDUCTOR, "image": image,
         "command": ["python3", "-m", "switchover.cli.rehearse_replica", TREE, REPLICA, release,
@@ -252,21 +257,24 @@ def _conductor(wanted: RehearsalSpec, release: str, image: str, kafka: Mapping[s
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": {"runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "allowPrivilegeEscalation": False,
                             "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
-        "resources": _resources(wanted, CONDUCTOR, kafka),
+        "resources": _resources(wanted, CONDUCTOR, kafka, large),
         "volumeMounts": [*_MOUNTS, {"name": "tree", "mountPath": TREE, "readOnly": True}],
     }
 
 
-def _process(wanted: RehearsalSpec, name: str, kafka: Mapping[str, Any], script: str) -> dict[str, Any]:
+def _process(wanted: RehearsalSpec, name: str, kafka: Mapping[str, Any], script: str, large: bool) -> dict[str, Any]:
     return {
         "name": name, "image": kafka["image"], "command": ["bash", "-c", RUN, "run", name, REPLICA, script],
         "env": [{"name": "MEMORY_LIMIT", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory"}}}],
         **{key: kafka[key] for key in ("imagePullPolicy", "securityContext") if key in kafka},
-        "resources": _resources(wanted, name, kafka),
+        "resources": _resources(wanted, name, kafka, large),
         "volumeMounts": list(_MOUNTS),
     }
 
 
-def _resources(wanted: RehearsalSpec, name: str, kafka: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resources(wanted: RehearsalSpec, name: str, kafka: Mapping[str, Any], large: bool) -> Mapping[str, Any]:
     given = {kind: value for kind, value in wanted.resources.manifest().items() if value}
-    return {**as_counted(RESOURCES[name], kafka), **given}
+    found = as_counted(RESOURCES[name], kafka)
+    if large and not given:
+        found["requests"]["memory"] = found["limits"]["memory"]
+    return {**found, **given}
