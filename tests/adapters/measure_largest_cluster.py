@@ -4,11 +4,13 @@
     PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_largest_cluster export 500 5000
     PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_largest_cluster rehearsal 500 5000
 
+    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_largest_cluster broker 500
     PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_largest_cluster plan
 
 `metadata`, `export`: what is read of a real ZooKeeper with such a tree, as the operator does with its memory limit.
 `rehearsal`: the replica's processes with the limits of the Job, and what the operator reads of its real controller and its
-ZooKeeper in dual write. `plan`: the estimate of `switchover plan` for such a cluster on paper.
+ZooKeeper in dual write. `broker`: what one real broker of 3.9 answers with so many topics of 4 partitions and 2,000 groups.
+`plan`: the estimate of `switchover plan` for such a cluster on paper.
 """
 
 import asyncio
@@ -24,6 +26,10 @@ from pathlib import Path
 from typing import TypeVar
 from uuid import UUID
 
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from adapters.clusters import kafka_cluster, patient_wire
+from adapters.measure_lag_sweep import fill
 from adapters.measure_parity import resident, watched
 from adapters.measure_rehearsal import CONFIGURED, Memory
 from adapters.rehearsals import running
@@ -36,7 +42,10 @@ from switchover.cluster.preview import preview
 from switchover.cluster.rehearsal import report
 from switchover.cluster.rehearsal.processes import SharedDirectory
 from switchover.cluster.rehearsal.replica_job import PROCESSES, RESOURCES
+from switchover.kafka.client.memberships import WireMemberships
 from switchover.kafka.client.nodes import KafkaWire
+from switchover.kafka.client.offsets import WireOffsets
+from switchover.lag.window import Asked
 from switchover.metadata.cluster import Acl, Assignment, ClusterMetadata, Resource, Topic
 from switchover.metadata.image import LogImage
 from switchover.metadata.parity import TreeReading, compare
@@ -52,6 +61,8 @@ from unit import pictures
 from unit.kraft_walk import Walk
 
 BROKERS, PARTITIONS, ACLS = 100, 40, 4
+GROUPS, WATCHED = 2000, 100
+"""Of them as many as spec.gates.groups takes are watched."""
 LIMIT = 512
 """MiB of the operator's container."""
 T = TypeVar("T")
@@ -253,6 +264,36 @@ async def read(host: str, controller: int, port: int) -> None:
         await tree.close()
 
 
+async def broker(topics: int, directory: Path) -> None:
+    with kafka_cluster(directory) as cluster:
+        cluster.start_zookeeper_mode()
+        names = fill(cluster.bootstrap, GROUPS, 4)
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        for made in admin.create_topics([NewTopic(f"other-{number}", 4, 1) for number in range(topics - GROUPS // 10)],
+                                        request_timeout=300).values():
+            made.result()
+        limited(directory, LIMIT)
+        wire, [(node, server)], access = patient_wire({}), cluster.brokers.items(), Access(cluster.bootstrap)
+        view = await told("all partitions", wire.metadata(server.address), lambda view: f"{view.size} partitions")
+        again = await told("the same, unchanged", wire.metadata(server.address))
+        assert all(again.topics[name] is topic for name, topic in view.topics.items())
+        listed = admin.list_topics(timeout=60).topics
+        assert {name: {each.index: (each.leader, each.replicas, each.isr) for each in topic.partitions}
+                for name, topic in view.topics.items()} == {
+            name: {index: (each.leader, tuple(each.replicas), tuple(each.isrs)) for index, each in topic.partitions.items()}
+            for name, topic in listed.items()}
+        ids = await told("topic ids", wire.topic_ids(server.address, node))
+        assert (ids.others, ids.silent, len(ids.served)) == ({}, frozenset(), len(listed))
+        await told("min.insync.replicas", wire.min_insync_replicas(server.address, view.topics))
+        await told("examination", wire.examine(server.address, node))
+        await told("settings", wire.settings(server.address, node))
+        memberships, offsets = WireMemberships(access), WireOffsets(access)
+        await told("the names of all groups", memberships.groups(), len)
+        await told(f"members of {WATCHED} groups", memberships.memberships(names[:WATCHED]))
+        await told(f"a sweep over {WATCHED} groups", offsets.sweep({name: Asked() for name in names[:WATCHED]}))
+        await told("the next one", offsets.sweep({name: Asked() for name in names[:WATCHED]}))
+
+
 def plan() -> None:
     pictures.BROKERS.update({f"kafka-{number}": number for number in range(BROKERS)})
     for size, bake in (({"pods": 1}, 60), ({"pods": 1}, 0), ({"pods": 5}, 60), ({"percent": 10}, 60), ({"percent": 20}, 60)):
@@ -279,7 +320,7 @@ def main(what: str, *arguments: str) -> None:
             asyncio.run(read(arguments[0], int(arguments[1]), int(arguments[2])))
         case _:
             for topics in map(int, arguments):
-                measure = {"metadata": metadata, "export": export, "rehearsal": rehearsal}[what]
+                measure = {"metadata": metadata, "export": export, "rehearsal": rehearsal, "broker": broker}[what]
                 print(f"{what}: {topics} topics × {PARTITIONS} partitions, {topics * ACLS} ACLs", flush=True)
                 with tempfile.TemporaryDirectory() as directory:
                     asyncio.run(measure(topics, Path(directory)))
