@@ -4,13 +4,12 @@ kstatus takes `Reconciling` True as "in progress" and `Stalled` True as "failed"
 `observedGeneration` below the object's generation also means "in progress" (hence the CRD's default of -1).
 """
 
-import contextlib
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from switchover.api.schema import Clipped, Model, Time, Unique
 
@@ -67,15 +66,6 @@ _OPPOSITE = {ConditionType.RECONCILING: ConditionType.STALLED, ConditionType.STA
 def find_condition(conditions: Iterable[Condition], type: ConditionType) -> Condition | None:
     """The condition of that type, None when there is none."""
     return next((condition for condition in conditions if condition.type == type), None)
-
-
-def readable(conditions: object) -> tuple[Condition, ...]:
-    """Those of a list of any shape that are conditions."""
-    found = []
-    for each in conditions if isinstance(conditions, list) else ():
-        with contextlib.suppress(ValidationError):
-            found.append(Condition.model_validate(each))
-    return tuple(found)
 
 
 def set_condition(

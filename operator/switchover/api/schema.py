@@ -22,6 +22,7 @@ from pydantic import (
     GetJsonSchemaHandler,
     PlainSerializer,
     ValidationError,
+    ValidationInfo,
 )
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
@@ -29,6 +30,8 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 CEL_RULES = "x-kubernetes-validations"
 """The key under which Kubernetes keeps the CEL rules of a schema."""
+NO_GUESSES = "no guesses"
+"""Context of a validation: what is read is shown, and what another release has written is no other value (see Told)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,21 +183,22 @@ class Clipped:
 @dataclass(frozen=True, slots=True)
 class Told:
     """Annotation of an enumeration that tells people something and decides nothing: what another release has written there
-    is read as `otherwise`, and the next pass writes it anew.
+    is read as `otherwise`, and the next pass writes it again. With NO_GUESSES it is refused, unless `otherwise` says that
+    it is not known.
     """
 
     otherwise: StrEnum
 
     def __get_pydantic_core_schema__(self, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        def read(value: Any) -> Any:
-            if not isinstance(value, str):
+        def read(value: Any, info: ValidationInfo) -> Any:
+            if not isinstance(value, str) or (info.context == NO_GUESSES and self.otherwise not in ("", "Unknown")):
                 return value
             try:
                 return type(self.otherwise)(value)
             except ValueError:
                 return self.otherwise
 
-        return core_schema.no_info_before_validator_function(read, handler(source))
+        return core_schema.with_info_before_validator_function(read, handler(source))
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return handler(core)

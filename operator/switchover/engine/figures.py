@@ -7,9 +7,9 @@ migration, which Kubernetes keeps to a few characters, is in one metric of its o
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
-from switchover.api.conditions import Condition, ConditionStatus, ConditionType, readable
+from switchover.api.conditions import Condition, ConditionStatus, ConditionType
+from switchover.api.lenient import lenient
 from switchover.api.status import Direction, MigrationStatus, Phase
 from switchover.engine.gate import Judgement
 from switchover.engine.position import PREFLIGHT
@@ -68,17 +68,11 @@ def on_record(status: MigrationStatus, steps: Collection[str]) -> Iterator[Figur
     yield from _calling(status.conditions, status.progress.step, status.rollback.failure, steps)
 
 
-def without_decision(status: Mapping[str, Any], steps: Collection[str]) -> Iterator[Figure]:
+def without_decision(status: object, steps: Collection[str]) -> Iterator[Figure]:
     """Those of an object of which no pass comes to a decision: its spec or its status may be unreadable."""
-    def part(key: str) -> Mapping[str, Any]:
-        found = status.get(key)
-        return found if isinstance(found, Mapping) else {}
-
-    step, failure = part("progress").get("step"), part("rollback").get("failure")
-    step = step if isinstance(step, str) else ""
-    direction = Direction.BACKWARD if part("progress").get("direction") == Direction.BACKWARD else Direction.FORWARD
-    yield from _where(Phase.STALLED, step, direction, steps)
-    yield from _calling(readable(status.get("conditions")), step, failure if isinstance(failure, str) else "", steps)
+    read, _ = lenient(MigrationStatus, status)
+    yield from _where(Phase.STALLED, read.progress.step, read.progress.direction, steps)
+    yield from _calling(read.conditions, read.progress.step, read.rollback.failure, steps)
 
 
 def _where(phase: Phase, step: str, direction: Direction, steps: Collection[str]) -> Iterator[Figure]:

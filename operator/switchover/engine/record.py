@@ -11,9 +11,9 @@ from switchover.api.conditions import (
     ConditionStatus,
     ConditionType,
     find_condition,
-    readable,
     set_condition,
 )
+from switchover.api.lenient import lenient
 from switchover.api.meta import DesiredState, ReadinessPolicy
 from switchover.api.status import (
     AcceptedApproval,
@@ -134,7 +134,7 @@ def stopped_status(migration: Mapping[str, Any], reason: Reason, why: str, now: 
     """
     found, generation, why = migration.get("status"), migration["metadata"]["generation"], SENTENCE.cut(why)
     kept: dict[str, Any] = found if isinstance(found, dict) else {}
-    conditions = readable(kept.get("conditions"))
+    conditions = lenient(MigrationStatus, kept)[0].conditions
     stalled = find_condition(conditions, ConditionType.STALLED)
     known, named = kept.get("requesters", []), (migration["metadata"].get("annotations") or {}).get(REQUESTER, "")
     names = [*noted(known, named)] if isinstance(known, list) else known
