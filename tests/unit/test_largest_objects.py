@@ -24,6 +24,7 @@ from unit import group_pictures, pictures
 from unit.group_pictures import workload_of
 from unit.largest import LARGEST_OBJECT, Place, Schema, filled, places, schema_of, size, type_of
 from unit.pictures import ACTIVE, NOW, Mode
+from unit.test_report import WRITTEN
 from unit.told_walks import told_walk
 
 SECONDS = 0.25
@@ -53,7 +54,7 @@ class Sort:
             found = reconciler._work_out(migration, picture, _Memory(picture.uid, None, None, last_pass=NOW - 1), "")
             assert found.after.status.phase
         [kind] = (each for each in KINDS if each.name == resource["kind"])
-        report = report_of(Found(kind, dict(resource)), (), ["0.1.0"], "0.1.0", "2027-02-01T00:00:00Z")
+        report = report_of(Found(kind, dict(resource)), (), ["0.1.0"], "0.1.0", WRITTEN)
         assert all((markdown(report), json_of(report)))
 
     def objects(self, part: str, at_once: int = 1) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -36,6 +36,7 @@ from switchover.kubernetes.client.migrations import MESSAGE_LIMIT, KubernetesMig
 from switchover.operator.metrics import Metrics
 from switchover.visible import OneLine
 from unit.foreign_text import WORDS
+from unit.test_report import WRITTEN
 from unit.told_walks import told_walk
 
 Shape = Any
@@ -67,7 +68,7 @@ def _page(text: str) -> Shape:
 
     Page.found = []
     event = {"lastTimestamp": "2026-11-18T11:08:12Z", "type": "Warning", "reason": "R", "message": text}
-    Page().feed(html(report_of(_object(text), [event], [text], "0.1.0", "2027-02-01T00:00:00Z")))
+    Page().feed(html(report_of(_object(text), [event], [text], "0.1.0", WRITTEN)))
     return Page.found
 
 
@@ -77,7 +78,7 @@ def _cells(text: str) -> Shape:
 
 
 def _markdown(text: str) -> Shape:
-    return _cells(markdown(report_of(_object(text), [], [text], "0.1.0", "2027-02-01T00:00:00Z")))
+    return _cells(markdown(report_of(_object(text), [], [text], "0.1.0", WRITTEN)))
 
 
 def _rehearsal(text: str) -> Shape:

@@ -149,10 +149,15 @@ def _whole_seconds(value: datetime) -> datetime:
     return value if value.tzinfo is UTC and not value.microsecond else value.astimezone(UTC).replace(microsecond=0)
 
 
+def rfc3339(time: datetime) -> str:
+    """As Kubernetes has a time in UTC."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 Time = Annotated[
     AwareDatetime,
     AfterValidator(_whole_seconds),
-    PlainSerializer(lambda value: value.strftime("%Y-%m-%dT%H:%M:%SZ"), return_type=str, when_used="json"),
+    PlainSerializer(rfc3339, return_type=str, when_used="json"),
 ]
 """A moment in UTC, in whole seconds like Kubernetes' own times; RFC 3339 outside."""
 

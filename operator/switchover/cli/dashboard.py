@@ -11,6 +11,7 @@ import re
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import datetime
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -68,7 +69,7 @@ class _Pages:
         self._place = place
         self._home = home
         self._everywhere = everywhere
-        self._answered: dict[str, str] = {}
+        self._answered: dict[str, datetime] = {}
         """When each page was last read well."""
 
     async def index(self, request: web.Request) -> web.Response:
@@ -93,7 +94,7 @@ class _Pages:
         try:
             text = await reading
         except (Refused, Unreachable) as error:
-            return _page(trouble(in_words(error), self._answered.get(path, ""), self._home), 503)
+            return _page(trouble(in_words(error), self._answered.get(path), self._home), 503)
         self._answered[path] = now()
         return _page(text)
 

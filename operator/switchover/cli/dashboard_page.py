@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Sequence
+from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -10,7 +11,6 @@ from switchover.cli.listing import COLUMNS, cells
 from switchover.cli.objects import Found
 from switchover.cli.report_page import Live, moment, template
 from switchover.cli.terminal import clean
-from switchover.cli.tree import seconds
 
 EVERY_SECONDS = 5
 
@@ -29,19 +29,19 @@ def policy() -> str:
             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 
 
-def index(found: Sequence[Found], namespace: str, written: str, home: str) -> str:
-    """The migrations of a namespace, or of all ("") with a column that says which. `written`: RFC 3339."""
+def index(found: Sequence[Found], namespace: str, written: datetime, home: str) -> str:
+    """The migrations of a namespace, or of all ("") with a column that says which."""
     rows = []
     for each in found:
         of, name = (each.resource["metadata"][key] for key in ("namespace", "name"))
-        own = clean((*cells(each, seconds(written)), *(() if namespace else (of,))))
+        own = clean((*cells(each, written.timestamp()), *(() if namespace else (of,))))
         rows.append((f"{home}{of}/{each.kind.short}/{name}", own))
     return _page(home, f"Migrations in {f'namespace {namespace}' if namespace else 'all namespaces'}", rows=rows,
                  names=COLUMNS if namespace else (*COLUMNS, "NAMESPACE"), written=written)
 
 
-def trouble(words: str, answered: str = "", home: str = "") -> str:
-    """The words, and when the page was last read well: RFC 3339, or "" for never."""
+def trouble(words: str, answered: datetime | None = None, home: str = "") -> str:
+    """The words, and when the page was last read well, if ever."""
     last = f"The last good answer was of {moment(answered)}." if answered else "There was no good answer yet."
     return _page(home, "Nothing can be shown", trouble=(clean(words), last))
 

@@ -7,9 +7,11 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from switchover.api.kafka_migration import KafkaMigration
-from switchover.api.meta import API_VERSION, GROUP, VERSION, DesiredState
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, ConsumerGroupMigrationStatus
+from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec, KafkaMigrationStatus
+from switchover.api.meta import API_VERSION, GROUP, VERSION, DesiredState, MigrationSpec
 from switchover.api.schema import mistakes
+from switchover.api.status import MigrationStatus
 from switchover.cli.steps import Resource, plan_in
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.intent import RETRY, retry_of
@@ -29,14 +31,17 @@ class Kind:
     name: str
     plural: str
     short: str
+    spec: type[MigrationSpec]
+    status: type[MigrationStatus]
 
     def goes_by(self, word: str) -> bool:
         """Whether it is what a person calls so."""
         return word.lower() in (self.short, self.plural, self.name.lower())
 
 
-KINDS = (Kind("KafkaMigration", "kafkamigrations", "kmig"),
-         Kind("ConsumerGroupMigration", "consumergroupmigrations", "cgmig"))
+KINDS = (Kind("KafkaMigration", "kafkamigrations", "kmig", KafkaMigrationSpec, KafkaMigrationStatus),
+         Kind("ConsumerGroupMigration", "consumergroupmigrations", "cgmig", ConsumerGroupMigrationSpec,
+              ConsumerGroupMigrationStatus))
 KAFKA_MIGRATION, CONSUMER_GROUP_MIGRATION = KINDS
 
 

@@ -4,22 +4,25 @@ The HTML is one file that loads nothing and runs nothing (its Content-Security-P
 the one script that reads it again. Jinja escapes every text in it, and `report_of` has made each printable before.
 """
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime
 from functools import cache
 from itertools import pairwise
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
+from switchover.api.kafka_migration import RestartPace
+from switchover.api.schema import Model, rfc3339
+from switchover.api.status import AcceptedApproval, Answer, Direction, Finding, GateStreak, Transition, WaitingFor
 from switchover.cli.command import Output
 from switchover.cli.listing import document
 from switchover.cli.plots import COLOURS, Points, drawn, is_dashed
 from switchover.cli.report import Irreversible, Line, Measured, Report
 from switchover.cli.timeline import Batch, Stage
-from switchover.cli.tree import clock, seconds
+from switchover.cli.tree import clock
 from switchover.visible import in_markdown
 
 UNKNOWN = "Unknown"
@@ -35,6 +38,17 @@ MODES = {
 }
 NOTHING_YET = f"{UNKNOWN}: the status has no step and no move yet."
 _OVER = ("Succeeded", "RolledBack")
+TIMES = ("start", "end", "opened", "proven", "time", "since")
+"""Names in JSON of what is an empty text where it is not known, and not null."""
+FIELDS: Mapping[type[Model], str] = {
+    AcceptedApproval: "step=name approver reason time=accepted_time plan_hash",
+    Answer: "gate=name time verdict message observed threshold since",
+    Finding: "code severity subject message cure",
+    GateStreak: "name verdict since",
+    RestartPace: "mode=name batches average_seconds slowest_seconds",
+    Transition: "time before=from_ after=to message reason backward=direction",
+    WaitingFor: "gate verdict reason subject message observed threshold since unblocks runbook=runbook_url"}
+"""What JSON has of each part of the status, by its name there (=, where it is another one here)."""
 LEAST = 4.0
 """Width of what took no time at all, so that it is seen."""
 
@@ -52,7 +66,7 @@ class Row(NamedTuple):
 
     name: str
     is_batch: bool
-    start: str
+    start: datetime | None
     end: str
     took: float | None
     words: tuple[str, ...]
@@ -114,7 +128,25 @@ def markdown(report: Report) -> str:
 
 def json_of(report: Report) -> str:
     """The data themselves; what is not known is null or empty."""
-    return document(asdict(report), Output.JSON)
+    return document(_plain(report), Output.JSON)
+
+
+def _plain(value: Any, name: str = "") -> Any:
+    match value:
+        case None if name in TIMES:
+            return ""
+        case datetime():
+            return rfc3339(value)
+        case Direction():
+            return value is Direction.BACKWARD
+        case tuple():
+            return [_plain(each) for each in value]
+        case Model():
+            names = (each.partition("=") for each in FIELDS[type(value)].split())
+            return {name: _plain(getattr(value, field or name), name) for name, _, field in names}
+        case None | str() | int():
+            return value
+    return {each.name: _plain(getattr(value, each.name), each.name) for each in fields(value)}
 
 
 def facts(report: Report) -> tuple[Line, ...]:
@@ -137,14 +169,14 @@ def lasted(duration: float | None) -> str:
     return UNKNOWN if duration is None else clock(duration)
 
 
-def between(start: str, end: str) -> float | None:
+def between(start: datetime | None, end: datetime | None) -> float | None:
     """Seconds from one time to the other; None where one is not known."""
-    return max(0.0, seconds(end) - seconds(start)) if start and end else None
+    return max(0.0, (end - start).total_seconds()) if start and end else None
 
 
-def moment(time: str) -> str:
-    """A time as people read it."""
-    return re.sub(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)$", r"\1 \2 UTC", time) if time else UNKNOWN
+def moment(time: datetime | str | None) -> str:
+    """A time as people read it; a text as it is."""
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC" if isinstance(time, datetime) else known(time)
 
 
 def begun_words(begun: bool | None) -> str:
@@ -167,7 +199,7 @@ def rows(report: Report) -> Iterator[Row]:
                       between(batch.start, batch.end or end), (batch.what,), tuple(_batch_bars(stage, batch, end, x, width)))
 
 
-def _laid_out(report: Report) -> Iterator[tuple[Stage, str, float, float]]:
+def _laid_out(report: Report) -> Iterator[tuple[Stage, datetime | None, float, float]]:
     """Each stage with its end, where its bar begins, and how wide it is."""
     ends = [_end(report, stage, following) for stage, following in pairwise((*report.stages, None)) if stage is not None]
     shares = [sqrt(between(stage.start, end) or 0.0) for stage, end in zip(report.stages, ends, strict=True)]
@@ -201,11 +233,11 @@ def _curve(at: int, measured: Measured, unit: str) -> Curve:
                  f"{seen[-1][0]} {unit}")
 
 
-def _place(stages: Sequence[tuple[Stage, str, float, float]], time: str) -> float:
+def _place(stages: Sequence[tuple[Stage, datetime | None, float, float]], time: datetime) -> float:
     """Where a time stands on the scale of the timeline: in the last stage that had begun by then."""
     x = 0.0
     for stage, end, begin, width in stages:
-        if stage.start and seconds(stage.start) <= seconds(time):
+        if stage.start and stage.start <= time:
             x = begin + width * _share(stage.start, time, end)
     return x
 
@@ -221,12 +253,12 @@ def split(report: Report) -> Iterator[tuple[str, str, int | None, Bar | None]]:
         x += width
 
 
-def _end(report: Report, stage: Stage, following: Stage | None) -> str:
-    """Until now for what is under way; "" of a stage of which nobody recorded the end."""
-    return stage.end or ("" if following is not None or report.end else report.written)
+def _end(report: Report, stage: Stage, following: Stage | None) -> datetime | None:
+    """Until now for what is under way; None of a stage of which nobody recorded the end."""
+    return stage.end or (None if following is not None or report.end else report.written)
 
 
-def _ended(time: str, until: str) -> str:
+def _ended(time: datetime | None, until: datetime | None) -> str:
     return moment(time) if time or not until else "under way"
 
 
@@ -236,18 +268,18 @@ def span(row: Row) -> str:
     return f"{start} – {end[11:] if end[:10] == start[:10] else end}"
 
 
-def _words(stage: Stage, end: str) -> Iterator[str]:
+def _words(stage: Stage, end: datetime | None) -> Iterator[str]:
     """How long its entry was held and by whom it was approved, and what a gate took back."""
     if stage.said or (stage.held and not stage.opened):
         yield stage.said or "held for an approval, none is on record"
-    waited = between(stage.start, stage.opened or ("" if stage.end else end))
+    waited = between(stage.start, stage.opened or (None if stage.end else end))
     if waited:
         yield f"waited {clock(waited)} before it began" if stage.opened else f"has waited {clock(waited)} so far"
     for trouble in stage.troubles:
         yield f"{moment(trouble.time)}: {trouble.message}"
 
 
-def _bars(stage: Stage, end: str, x: float, width: float) -> Iterator[Bar]:
+def _bars(stage: Stage, end: datetime | None, x: float, width: float) -> Iterator[Bar]:
     opened = x + width * _share(stage.start, stage.opened, end) if stage.opened else x
     if opened > x:
         yield Bar(x, opened - x, "hold" if stage.held else "wait")
@@ -256,7 +288,7 @@ def _bars(stage: Stage, end: str, x: float, width: float) -> Iterator[Bar]:
     yield Bar(opened, x + width - opened, ("hold" if stage.held else "wait") if waits else going)
 
 
-def _batch_bars(stage: Stage, batch: Batch, end: str, x: float, width: float) -> Iterator[Bar]:
+def _batch_bars(stage: Stage, batch: Batch, end: datetime | None, x: float, width: float) -> Iterator[Bar]:
     start, stop = (x + width * _share(stage.start, each, end) for each in (batch.start, batch.end or end))
     proven = x + width * _share(stage.start, batch.proven, end) if batch.proven else stop
     yield Bar(start, max(LEAST / 2, proven - start), "back" if stage.backward else "work")
@@ -264,7 +296,7 @@ def _batch_bars(stage: Stage, batch: Batch, end: str, x: float, width: float) ->
         yield Bar(proven, stop - proven, "bake")
 
 
-def _share(start: str, time: str, end: str) -> float:
+def _share(start: datetime | None, time: datetime | None, end: datetime | None) -> float:
     """How far along a time is from start to end, 0 to 1."""
     whole, part = between(start, end), between(start, time)
     return min(1.0, part / whole) if whole and part else 0.0
@@ -297,28 +329,29 @@ def tables(report: Report) -> dict[str, Table]:
 
     return {
         "Approvals": Table(("Step", "By", "Reason", "Accepted", "Plan"), tuple(
-            (known(each.step), known(each.approver), each.reason, moment(each.time), known(each.plan_hash))
+            (each.name, known(each.approver), each.reason, moment(each.accepted_time), known(each.plan_hash))
             for each in report.approvals), empty("approvals")),
         "Batches by mode": Table(("Into mode", "Batches", "Average", "Slowest"), tuple(
-            (known(each.mode), known(each.batches), lasted(each.average_seconds), lasted(each.slowest_seconds))
+            (known(each.name), str(each.batches), clock(each.average_seconds), clock(each.slowest_seconds))
             for each in report.paces)),
         "Findings": Table(("Weight", "Finding", "On", "What", "Cure"), tuple(
-            (known(each.severity), known(each.code), each.subject, known(each.message), each.cure)
+            (each.severity, known(each.code), each.subject, known(each.message), each.cure)
             for each in report.findings), empty("findings")),
         "Gates, as they answered last": Table(("Gate", "Verdict", "Since"), tuple(
-            (known(each.name), known(each.verdict), moment(each.since)) for each in report.gates), empty("gates")),
+            (known(each.name), each.verdict, moment(each.since)) for each in report.gates), empty("gates")),
         "Versions": Table(("Of", "Version"), tuple((each.name, known(each.value)) for each in report.versions)),
         "Events": Table(("Time", "Type", "Reason", "What"), tuple(
-            (moment(each.time), each.type, each.reason, each.message) for each in report.events)),
+            (moment(datetime.fromisoformat(each.time) if each.time else None), each.type, each.reason, each.message)
+            for each in report.events)),
         "Moves": Table(("Time", "From", "To", "What"), tuple(
-            (moment(each.time), each.before, each.after, known(each.message)) for each in report.moves), empty("history")),
+            (moment(each.time), each.from_, each.to, known(each.message)) for each in report.moves), empty("history")),
     }
 
 
 def said(act: Irreversible) -> Table:
     """What every gate said before a step that cannot be taken back. An operator of an earlier release recorded nothing."""
     return Table(("Gate", "Verdict", "What", "Observed", "Needed", "At", "Since"), tuple(
-        (known(each.gate), known(each.verdict), each.message, each.observed, each.threshold, moment(each.time),
+        (each.name, each.verdict, each.message, each.observed, each.threshold, moment(each.time),
          moment(each.since)) for each in act.answers),
         f"What the gates said before it is {UNKNOWN}: the status does not have it.")
 

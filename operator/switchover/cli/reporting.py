@@ -1,6 +1,5 @@
 """`switchover report`: what is read for it, and where it goes."""
 
-import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -32,9 +31,9 @@ async def report(place: Place, name: str) -> Report:
         return report_of(found, events, await _releases(server), version("switchover"), now())
 
 
-def now() -> str:
+def now() -> datetime:
     """The time, to the second."""
-    return datetime.fromtimestamp(int(time.time()), UTC).isoformat().replace("+00:00", "Z")
+    return datetime.now(UTC).replace(microsecond=0)
 
 
 def form_of(wanted: str, output: Path | None) -> str:

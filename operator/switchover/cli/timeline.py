@@ -1,14 +1,12 @@
 """The stays of a migration in its steps, there and back, as its status tells of them. Pure."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from datetime import datetime
 
-from switchover.api.status import Direction
+from switchover.api.status import Direction, MigrationStatus, Transition
 from switchover.api.status import MoveKind as Kind
-from switchover.cli.loose import mapping, mappings, text, time
-from switchover.cli.tree import seconds
 from switchover.engine.status import HISTORY_KEPT
 
 ENDS = ("Completed", "RolledBack")
@@ -16,26 +14,13 @@ ENDS = ("Completed", "RolledBack")
 TURNS = (Kind.TURNED, Kind.AUTOMATIC_ROLLBACK)
 TROUBLES = (Kind.STEP_WAITS_AGAIN, Kind.BATCH_VOID, Kind.BAKE_RESTARTED)
 OLDER = (
-    (r"turned backward at ", Kind.TURNED, True), (r"turned forward at ", Kind.TURNED, False),
-    (r"rolls back automatically from ", Kind.AUTOMATIC_ROLLBACK, True),
-    (r"[^ ]+ begins\b", Kind.STEP_BEGUN, False), (r"taking [^ ]+ back\b", Kind.STEP_BEGUN, True),
-    (r".* waits again: ", Kind.STEP_WAITS_AGAIN, False), (r"[^;]* proven in mode ", Kind.BATCH_PROVEN, None),
+    (r"turned backward at ", Kind.TURNED, Direction.BACKWARD), (r"turned forward at ", Kind.TURNED, Direction.FORWARD),
+    (r"rolls back automatically from ", Kind.AUTOMATIC_ROLLBACK, Direction.BACKWARD),
+    (r"[^ ]+ begins\b", Kind.STEP_BEGUN, Direction.FORWARD), (r"taking [^ ]+ back\b", Kind.STEP_BEGUN, Direction.BACKWARD),
+    (r".* waits again: ", Kind.STEP_WAITS_AGAIN, Direction.FORWARD), (r"[^;]* proven in mode ", Kind.BATCH_PROVEN, None),
     (r".* is void: ", Kind.BATCH_VOID, None),
     (r"[^;]* bake (starts|begins) anew|.* left its mode", Kind.BAKE_RESTARTED, None))
 """The sentences of earlier releases, which said in them alone what kind of move it was: its kind, and the way it went."""
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """One move of status.history, with its evidence; `reason` is its kind. Places are a step, a step and a batch, or one of
-    ENDS. `backward` is which way the plan is walked after it, None where an earlier release does not say."""
-
-    time: str
-    before: str
-    after: str
-    message: str
-    reason: str = ""
-    backward: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +29,9 @@ class Batch:
 
     name: str
     what: str
-    start: str
-    proven: str = ""
-    end: str = ""
+    start: datetime
+    proven: datetime | None = None
+    end: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,61 +39,57 @@ class Stage:
     """One stay in a step, there or on the way back. Until `opened` it waited for its entry gates, or for an approval."""
 
     step: str
-    start: str = ""
-    opened: str = ""
-    end: str = ""
+    start: datetime | None = None
+    opened: datetime | None = None
+    end: datetime | None = None
     backward: bool = False
     held: bool = False
     said: str = ""
     """What was said when it began: by whom it was approved, and on which backups; or why it rolls back by itself."""
     batches: tuple[Batch, ...] = ()
-    troubles: tuple[Move, ...] = ()
+    troubles: tuple[Transition, ...] = ()
     """Moves by which a gate took something back: a bake that began anew, a batch that was void."""
 
 
-def move_of(each: Mapping[str, Any]) -> Move:
-    """A move as the status has it."""
-    direction, reason, message = text(each.get("direction")), text(each.get("reason")), text(each.get("message"))
-    backward = direction == Direction.BACKWARD if direction else None
-    if reason in ("", Kind.MOVED):
-        said, older = next(((kind, way) for words, kind, way in OLDER if re.match(words, message)), (reason, None))
-        reason, backward = said, older if backward is None else backward
-    return Move(time(each.get("time")), text(each.get("from")), text(each.get("to")), message, reason, backward)
+def typed(move: Transition) -> Transition:
+    """The move with its kind and the way it went; None where an earlier release does not say which."""
+    if move.reason != Kind.MOVED:
+        return move
+    told = next(((kind, way) for words, kind, way in OLDER if re.match(words, move.message)), (move.reason, None))
+    return move.evolve(reason=told[0], direction=move.direction or told[1])
 
 
-def stages_of(status: Mapping[str, Any], moves: Sequence[Move]) -> tuple[Stage, ...]:
+def stages_of(status: MigrationStatus, moves: Sequence[Transition]) -> tuple[Stage, ...]:
     """By the moves; before the first that is kept by the times of the steps, in the order in which they began."""
-    records = {text(each.get("name")): Stage(text(each.get("name")), time(each.get("startTime")),
-                                              end=time(each.get("endTime"))) for each in mappings(status.get("steps"))}
-    first = next((move.time for move in moves if move.time), "")
-    began = time(mapping(status.get("progress")).get("startTime")) if len(moves) < HISTORY_KEPT else ""
-    told = _Told(lambda step: _begun((records[step].start if step in records else "", began), first))
+    records = {each.name: Stage(each.name, each.start_time, end=each.end_time) for each in status.steps}
+    first = moves[0].time if moves else None
+    began = status.progress.start_time if len(moves) < HISTORY_KEPT else None
+    told = _Told(lambda step: _begun((records[step].start if step in records else None, began), first))
     for move in moves:
         told.add(move)
-    before = [each for each in records.values()
-              if each.step and (not moves or (first and each.end and seconds(each.end) < seconds(first)))]
-    return (*sorted(before, key=lambda each: seconds(each.start) if each.start else 0.0), *told.stages)
+    before = [each for each in records.values() if first is None or (each.end is not None and each.end < first)]
+    return (*sorted(before, key=lambda each: each.start.timestamp() if each.start else 0.0), *told.stages)
 
 
-def _begun(times: Iterable[str], first: str) -> str:
+def _begun(times: Iterable[datetime | None], first: datetime | None) -> datetime | None:
     """When the step was entered in which the first move was made: the first of the times that is not after that move; a
     step that is taken back is on record with the time of its way back."""
-    return next((time for time in times if time and first and seconds(time) <= seconds(first)), "")
+    return next((time for time in times if time and first and time <= first), None)
 
 
 class _Told:
     """The stages that moves tell of, one after the other; the last one is under way until it is closed."""
 
-    def __init__(self, begun: Callable[[str], str]) -> None:
+    def __init__(self, begun: Callable[[str], datetime | None]) -> None:
         self.stages: list[Stage] = []
         self._begun, self._open = begun, False
 
-    def add(self, move: Move) -> None:
-        before, after = step_of(move.before), step_of(move.after)
+    def add(self, move: Transition) -> None:
+        before, after = step_of(move.from_), step_of(move.to)
         if not self.stages and before and before not in ENDS:
-            self._enter(Stage(before, self._begun(before), backward=bool(move.backward) is not (move.reason in TURNS)))
+            self._enter(Stage(before, self._begun(before), backward=is_backward(move) is not (move.reason in TURNS)))
         going = bool(self.stages) and self.stages[-1].backward
-        backward = going if move.backward is None else move.backward
+        backward = going if move.direction is None else is_backward(move)
         if after in ENDS:
             self._leave(move.time)
         elif not self._open or self.stages[-1].step != after or backward is not going:
@@ -118,13 +99,13 @@ class _Told:
         else:
             self._within(move)
 
-    def _within(self, move: Move) -> None:
-        last, (_, _, before), (_, _, after) = self.stages[-1], move.before.partition("/"), move.after.partition("/")
+    def _within(self, move: Transition) -> None:
+        last, (_, _, before), (_, _, after) = self.stages[-1], move.from_.partition("/"), move.to.partition("/")
         batches = last.batches
         if move.reason == Kind.STEP_BEGUN:
             last = replace(last, opened=move.time, said=move.message.partition("; ")[2] or last.said)
         elif move.reason == Kind.STEP_WAITS_AGAIN:
-            last = replace(last, opened="", said="")
+            last = replace(last, opened=None, said="")
         elif after and after != before:
             last = replace(last, batches=(*batches, Batch(after, move.message.removeprefix(f"batch {after}: "), move.time)))
         elif before and not after and batches:
@@ -139,7 +120,7 @@ class _Told:
         self.stages.append(stage)
         self._open = True
 
-    def _leave(self, time: str) -> None:
+    def _leave(self, time: datetime) -> None:
         if self._open:
             last = self.stages[-1]
             batches = tuple(each if each.end else replace(each, end=time) for each in last.batches)
@@ -147,9 +128,14 @@ class _Told:
         self._open = False
 
 
-def begins(move: Move, step: str) -> bool:
+def is_backward(move: Transition) -> bool:
+    """Whether the plan is known to be walked backward after it."""
+    return move.direction is Direction.BACKWARD
+
+
+def begins(move: Transition, step: str) -> bool:
     """Whether the step's way forward begins with it."""
-    return move.after == step and move.reason == Kind.STEP_BEGUN and not move.backward
+    return move.to == step and move.reason == Kind.STEP_BEGUN and not is_backward(move)
 
 
 def step_of(place: str) -> str:
