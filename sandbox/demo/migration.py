@@ -15,7 +15,7 @@ from demo import operator_process, world
 from demo.cluster import Cluster
 from demo.watch import Watch
 from patience import Patience, slowness, stretched
-from switchover.cli.steps import Resource
+from switchover.cli.steps import Resource, status_in
 from switchover.cli.tree import changes, condition, is_current, seconds, wait_words
 
 MANIFEST = Path(__file__).with_name("migration.yaml")
@@ -184,14 +184,14 @@ def _check(resource: Resource, now: float, silence: Patience) -> None:
         if item["type"] == "Stalled" and item["status"] == "True":
             since = now - seconds(item["lastTransitionTime"])
             if since > STALLED_SECONDS * slowness():
-                raise MigrationFailed(f"Stalled for {since:.0f} s, {item['reason']}: {item['message']}{_waits(status)}")
+                raise MigrationFailed(f"Stalled for {since:.0f} s, {item['reason']}: {item['message']}{_waits(resource)}")
     if silence.over:
         step = status.get("progress", {}).get("step", "the start")
-        raise MigrationFailed(f"nothing has changed for {silence} in {step}{_waits(status)}")
+        raise MigrationFailed(f"nothing has changed for {silence} in {step}{_waits(resource)}")
 
 
-def _waits(status: dict[str, Any]) -> str:
-    return "".join(f"\n  waits for {wait_words(item)}" for item in status.get("waitingFor", []))
+def _waits(resource: Resource) -> str:
+    return "".join(f"\n  waits for {wait_words(item)}" for item in status_in(resource)[0].waiting_for)
 
 
 def _approve(cluster: Cluster, run: Run, say: Callable[[str], None]) -> None:

@@ -12,7 +12,7 @@ from demo_zkcc.stories import STORIES, TOGGLE
 from history.events import Process
 from history.findings import Overlap, Rewind
 from history.report import Report
-from switchover.cli.steps import step_record
+from switchover.cli.steps import status_in, step_record
 
 BASELINE = "baseline"
 OLD_CONSUMER = "old consumer"
@@ -121,4 +121,6 @@ class Summary:
 
     def _toggle(self, story: str) -> float:
         """Seconds from the record of the step until every member followed the new mode and its gates were open."""
-        return float(step_record(self.told[story].resource["status"], TOGGLE)["seconds"])
+        toggled = step_record(status_in(self.told[story].resource)[0], TOGGLE)
+        assert toggled is not None
+        return float(toggled.seconds or 0)

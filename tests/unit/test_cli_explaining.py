@@ -150,7 +150,8 @@ def test_an_operator_elsewhere_counts_where_it_serves_the_namespace(watch: str, 
 def at(phase: str, *, hold: bool = False, observed: int = 2, retried: bool = False) -> Found:
     status: dict[str, Any] = {"phase": phase, "observedGeneration": observed}
     if hold:
-        status["conditions"] = [{"type": "AwaitingApproval", "status": "True"}]
+        status["conditions"] = [{"type": "AwaitingApproval", "status": "True", "reason": "AwaitingApproval",
+                                 "lastTransitionTime": "2026-11-21T20:00:00Z"}]
     annotations = {RETRY: retry_of("uid-1", 1)} if retried else {}
     metadata = {"name": "kafka", "generation": 2, "uid": "uid-1", "annotations": annotations}
     return Found(KAFKA_MIGRATION, {"metadata": metadata, "status": status})

@@ -52,7 +52,8 @@ MOVING: dict[str, Any] = {
                 "unblocks": "the broker catches up",
             }
         ],
-        "conditions": [{"type": "RollbackAvailable", "status": "True", "reason": "Possible"}],
+        "conditions": [{"type": "RollbackAvailable", "status": "True", "reason": "Possible",
+                        "lastTransitionTime": "2026-11-21T20:00:00Z"}],
     },
 }
 
@@ -113,6 +114,23 @@ def test_what_nobody_has_looked_at_says_so() -> None:
     fresh = {"metadata": {"name": "kafka", "namespace": "demo"}, "status": dict(UNSEEN)}
     assert NEVER_LOOKED_AT in rendered(fresh)
     assert list(changes(None, fresh)) == [f"phase Pending: {NEVER_LOOKED_AT}"]
+
+
+def test_a_phase_that_a_newer_release_has_is_unknown_and_not_pending() -> None:
+    after = deepcopy(MOVING)
+    after["status"] |= {"phase": "Asleep", "observedGeneration": 3}
+    assert "Unknown" in rendered(after).splitlines()[0]
+    assert NEVER_LOOKED_AT not in rendered(after)
+    assert list(changes(MOVING, after)) == ["phase Unknown"]
+
+
+def test_what_cannot_be_read_ends_in_no_traceback() -> None:
+    """A wait without its reason, and a node that is no object."""
+    after = deepcopy(MOVING)
+    after["status"]["nodes"].append("kafka-3")
+    del after["status"]["waitingFor"][0]["reason"]
+    assert "left out, since this program cannot read it: waitingFor.0.reason: Field required; nodes.3: " in rendered(after)
+    assert not list(changes(MOVING, after))
 
 
 def test_a_status_of_an_earlier_spec_says_so() -> None:

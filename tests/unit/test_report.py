@@ -408,7 +408,7 @@ def test_a_file_that_cannot_be_written_is_refused_in_words(tmp_path: Path) -> No
 # --- what others have written -------------------------------------------------------------------------------------------
 
 
-HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(1)>\x1b[2J\u202egpj\u2066\n| # [a](javascript:b) `c`\"'"
+HOSTILE = "\u202egpj\u2066\n</td><script>alert(1)</script><img src=x onerror=alert(1)>\x1b[2J\n| # [a](javascript:b) `c`\"'"
 DANGEROUS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 

@@ -188,9 +188,7 @@ class Clipped:
 @dataclass(frozen=True, slots=True)
 class Told:
     """Annotation of an enumeration that tells people something and decides nothing: what another release has written there
-    is read as `otherwise`, and the next pass writes it again. With NO_GUESSES it is refused, unless `otherwise` says that
-    it is not known.
-    """
+    is read as `otherwise`, and the next pass writes it again. With NO_GUESSES it is refused, unless that is Unknown."""
 
     otherwise: StrEnum
 

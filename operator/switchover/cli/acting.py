@@ -1,16 +1,16 @@
 """What a person may ask of a migration: what each act says before it is done, and the patch that it is. Pure."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from switchover.api.kafka_migration import name_of
 from switchover.api.meta import DesiredState
-from switchover.api.status import Direction, Phase, Rollback
+from switchover.api.status import Phase, Progress
 from switchover.cli.objects import KAFKA_MIGRATION, Found
-from switchover.cli.steps import step_record
-from switchover.cli.tree import clock, wait_words
+from switchover.cli.steps import nodes_of, preview_of, status_in, step_record
+from switchover.cli.tree import clock, is_backward, wait_words
 from switchover.command import command
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.foreign_record import without_foreign_record
@@ -61,8 +61,7 @@ def plan_to_approve(found: Found, step: str) -> str:
     names = found.plan().names
     if step not in names or step == PREFLIGHT:
         raise Refused(f"{found.name} has no step {step} that could be approved; it has {', '.join(names[1:])}")
-    status = without_foreign_record(found.resource, 0.0)[0].get("status") or {}
-    hashed = str(status.get("planHash") or "")
+    hashed = status_in(without_foreign_record(found.named, 0.0)[0])[0].plan_hash
     if not hashed:
         raise Refused(f"{found.name} has no plan to approve yet: Preflight has not ended ({_command('status', found)})")
     return hashed
@@ -72,18 +71,17 @@ def approval_words(found: Found, approval: Approval) -> Iterator[str]:
     """What is approved, what it does, and what cannot be undone after it."""
     status, step = found.status, next(each for each in found.plan().steps if each.name == approval.step)
     yield f"approve {approval.step} of {found.name} in namespace {found.resource['metadata']['namespace']}"
-    yield f"plan {approval.plan_hash}, attempt {status.get('attempt', 1)}, as {approval.approver}"
-    for planned in (status.get("plan") or {}).get("steps", ()):
-        if planned["name"] == approval.step and planned.get("estimatedSeconds"):
-            takes = clock(planned.get("estimatedSeconds", 0))
-            yield f"it restarts {counted(planned.get('restarts', 0), 'pod')} and takes about {takes}"
+    yield f"plan {approval.plan_hash}, attempt {status.attempt}, as {approval.approver}"
+    for planned in preview_of(status).steps:
+        if planned.name == approval.step and planned.estimated_seconds:
+            yield f"it restarts {counted(planned.restarts, 'pod')} and takes about {clock(planned.estimated_seconds)}"
     if step.irreversible:
         yield f"{approval.step} is the point of no return: once it has begun, no step can be taken back"
     if waits_for(found, approval.step):
-        for item in (each for each in status.get("waitingFor", ()) if each["gate"] != "Approval"):
+        for item in (each for each in status.waiting_for if each.gate != "Approval"):
             yield f"it also waits for {wait_words(item)}"
     else:
-        yield f"it does not wait for this approval now: it stands at {_place(status.get('progress') or {})}"
+        yield f"it does not wait for this approval now: it stands at {_place(status.progress)}"
     for given in (found.resource.get("spec") or {}).get("approvals", ()):
         if given["name"] == approval.step:
             yield f"it takes the place of {given['approver']}'s approval of plan {given['planHash']}"
@@ -91,7 +89,7 @@ def approval_words(found: Found, approval: Approval) -> Iterator[str]:
 
 def waits_for(found: Found, step: str) -> bool:
     """Whether it waits for this step's approval."""
-    return any(item["gate"] == "Approval" and item.get("subject") == step for item in found.status.get("waitingFor", ()))
+    return any(item.gate == "Approval" and item.subject == step for item in found.status.waiting_for)
 
 
 def approved_by(found: Found, approval: Approval) -> str:
@@ -119,28 +117,27 @@ def approval_patch(resource: Mapping[str, Any], approval: Approval) -> Sequence[
 
 def refuse(found: Found, act: Act) -> None:
     """Refused where the act could not be done, or would do nothing."""
-    phase, wanted = found.status.get("phase"), _desired(found)
+    phase, rollback, wanted = found.status.phase, found.status.rollback, _desired(found)
     if "deletionTimestamp" in found.resource["metadata"] and act is not Act.ABANDON:
         raise Refused(f"{found.name} is being deleted: {_command('status', found)} says what it waits for")
     if phase == Phase.SUCCEEDED and act is not Act.ABANDON:
         raise Refused(f"{found.name} has succeeded: there is nothing to {act}")
     if act is Act.RETRY:
         _refuse_retry(found)
-    elif act is Act.RESUME and wanted == DESIRED[act] and _is_back(found):
+    elif act is Act.RESUME and wanted == DESIRED[act] and is_backward(found.status):
         raise Refused(f"{found.name} {_turned(found)}: resume changes nothing; {_command('retry', found)} begins attempt"
-                      f" {_attempt(found) + 1}")
+                      f" {_next_attempt(found)}")
     elif act in DESIRED and wanted == DESIRED[act]:
         raise Refused(f"{found.name}: spec.desiredState is {wanted} already ({_command('status', found)})")
-    if act is Act.ROLLBACK and (found.status.get("rollback") or {}).get("available") is False:
-        lost = (found.status.get("rollback") or {}).get("lostAtStep") or "a step that cannot be taken back"
+    if act is Act.ROLLBACK and not rollback.available:
+        lost = rollback.lost_at_step or "a step that cannot be taken back"
         raise Refused(f"{found.name} cannot be rolled back: the point of no return was passed with {lost}")
 
 
 def words(found: Found, act: Act) -> Iterator[str]:
     """What the act does, and what it costs."""
-    progress = found.status.get("progress") or {}
-    step = progress.get("step") or PREFLIGHT
-    yield f"{act} {found.name} in namespace {found.resource['metadata']['namespace']}, which stands at {_place(progress)}"
+    step, place = _step(found), _place(found.status.progress)
+    yield f"{act} {found.name} in namespace {found.resource['metadata']['namespace']}, which stands at {place}"
     match act:
         case Act.PAUSE:
             yield "no step and no batch begins; what must not stay half done is finished first; gates are still evaluated"
@@ -161,7 +158,7 @@ def done(found: Found, act: Act) -> str:
         case Act.ABANDON:
             return "is deleted, and let go by its operator"
         case Act.RETRY:
-            return f"begins attempt {_attempt(found) + 1}{'' if _is_over(found) else ' once it is rolled back'}"
+            return f"begins attempt {_next_attempt(found)}{'' if _is_over(found) else ' once it is rolled back'}"
         case _:
             return f"now wants {DESIRED[act].value}"
 
@@ -173,8 +170,8 @@ def desired_patch(resource: Mapping[str, Any], act: Act) -> Sequence[Operation]:
 
 def retry_patch(resource: Mapping[str, Any]) -> Sequence[Operation]:
     """Another attempt after the one that the object has been, or is being, rolled back from; its rollback ends first."""
-    metadata, status = resource["metadata"], resource.get("status") or {}
-    annotations = {**(metadata.get("annotations") or {}), RETRY: retry_of(metadata["uid"], int(status.get("attempt", 1)))}
+    metadata, (status, _) = resource["metadata"], status_in(resource)
+    annotations = {**(metadata.get("annotations") or {}), RETRY: retry_of(metadata["uid"], status.attempt)}
     return (*desired_patch(resource, Act.RETRY), {"op": "add", "path": "/metadata/annotations", "value": annotations})
 
 
@@ -196,72 +193,66 @@ def _desired(found: Found) -> str:
     return str((found.resource.get("spec") or {}).get("desiredState", DesiredState.RUNNING))
 
 
-def _place(progress: Mapping[str, Any]) -> str:
-    batch = progress.get("batchNodes") or ()
-    moving = f", batch of {counted(len(batch), 'pod')}" if batch else ""
-    return f"{progress.get('step') or PREFLIGHT}{moving}"
+def _place(progress: Progress) -> str:
+    moving = f", batch of {counted(len(progress.batch_nodes), 'pod')}" if progress.batch_nodes else ""
+    return f"{progress.step or PREFLIGHT}{moving}"
 
 
-def _attempt(found: Found) -> int:
-    return int(found.status.get("attempt", 1))
-
-
-def _is_back(found: Found) -> bool:
-    """Whether it is being rolled back, or was, all the way."""
-    return (found.status.get("progress") or {}).get("direction") == Direction.BACKWARD
+def _next_attempt(found: Found) -> int:
+    return found.status.attempt + 1
 
 
 def _is_over(found: Found) -> bool:
-    return bool((found.status.get("progress") or {}).get("completeTime"))
+    return found.status.progress.complete_time is not None
 
 
 def _turned(found: Found) -> str:
     """What a rollback is at, and what had it begin where nobody asked for it."""
-    rollback = Rollback.model_validate(found.status.get("rollback") or {})
+    rollback = found.status.rollback
     because = f" {by_itself(rollback)}" if rollback.failure else ""
     return f"has rolled back{because}" if _is_over(found) else f"is rolling back{because}, and stands at {_step(found)}"
 
 
 def _step(found: Found) -> str:
-    return str((found.status.get("progress") or {}).get("step") or PREFLIGHT)
+    return found.status.progress.step or PREFLIGHT
 
 
 def _refuse_retry(found: Found) -> None:
-    if not _is_back(found):
+    if not is_backward(found.status):
         raise Refused(f"{found.name} is not rolled back: it stands at {_step(found)}, and goes on once its gates pass; to"
                       f" begin from the start, first {_command('rollback', found)}")
     if found.is_retried:
-        raise Refused(f"{found.name} {_turned(found)}: attempt {_attempt(found) + 1} begins by itself after that")
+        raise Refused(f"{found.name} {_turned(found)}: attempt {_next_attempt(found)} begins by itself after that")
 
 
 def _begun_again(found: Found) -> Iterator[str]:
     yield f"it {_turned(found)}"
     first = "" if _is_over(found) else "once every step is rolled back, "
-    yield f"{first}attempt {_attempt(found) + 1} begins with Preflight; no approval is carried over"
-    yield "what had it roll back is not repaired by that: it may roll back again" if (
-        found.status.get("rollback") or {}).get("failure") else "what was changed of its spec since then counts"
+    yield f"{first}attempt {_next_attempt(found)} begins with Preflight; no approval is carried over"
+    yield ("what had it roll back is not repaired by that: it may roll back again" if found.status.rollback.failure else
+           "what was changed of its spec since then counts")
 
 
 def _resumed(found: Found, step: str) -> Iterator[str]:
-    plan = found.status.get("plan") or {}
-    if (found.status.get("rollback") or {}).get("failure") and _desired(found) != DesiredState.ROLLED_BACK:
-        yield f"it {_turned(found)}, and that goes on; {_command('retry', found)} begins attempt {_attempt(found) + 1}"
+    plan = preview_of(found.status)
+    if found.status.rollback.failure and _desired(found) != DesiredState.ROLLED_BACK:
+        yield f"it {_turned(found)}, and that goes on; {_command('retry', found)} begins attempt {_next_attempt(found)}"
         return
     match _desired(found):
-        case DesiredState.ROLLED_BACK if found.status.get("phase") == Phase.ROLLED_BACK:
-            yield f"attempt {_attempt(found) + 1} begins with Preflight; no approval is carried over"
+        case DesiredState.ROLLED_BACK if found.status.phase == Phase.ROLLED_BACK:
+            yield f"attempt {_next_attempt(found)} begins with Preflight; no approval is carried over"
         case DesiredState.ROLLED_BACK:
             yield f"it turns forward again at {step}, or finishes the rollback first and begins a new attempt"
         case DesiredState.PLANNED:
             yield "the migration begins, as it was planned"
         case _:
             yield f"it goes on from {step}, as soon as its gates pass"
-    if plan and step == PREFLIGHT:
-        yield f"in all {counted(plan.get('restarts', 0), 'restart')}, about {clock(plan.get('estimatedSeconds', 0))}"
+    if plan.steps and step == PREFLIGHT:
+        yield f"in all {counted(plan.restarts, 'restart')}, about {clock(plan.estimated_seconds)}"
 
 
 def _taken_back(found: Found, step: str) -> Iterator[str]:
-    if _is_back(found):
+    if is_backward(found.status):
         goes_on = "" if _is_over(found) else ": that goes on to its end"
         yield f"it {_turned(found)}{goes_on}; nothing begins again before {_command('retry', found)}"
         return
@@ -271,7 +262,7 @@ def _taken_back(found: Found, step: str) -> Iterator[str]:
         yield "nothing was changed yet, so there is nothing to roll back: the attempt ends"
         return
     yield f"these steps are rolled back, the last one first: {', '.join(reversed(done))}"
-    takes = (found.status.get("rollback") or {}).get("estimatedSeconds")
+    takes = found.status.rollback.estimated_seconds
     if takes is not None:
         yield f"it takes about {clock(takes)}, restarts included, and waits for no window"
     yield f"{_command('resume', found)} turns it forward again; once the rollback is finished, every approval is void"
@@ -279,14 +270,10 @@ def _taken_back(found: Found, step: str) -> Iterator[str]:
 
 def _left(found: Found, step: str) -> Iterator[str]:
     yield "the object is deleted, and let go at once: nothing is rolled back, and nothing is changed any more"
-    ended = bool((found.status.get("progress") or {}).get("completeTime"))
-    if step == PREFLIGHT or ended:
+    if step == PREFLIGHT or _is_over(found):
         yield "it is not under way: nothing is left half done"
         return
-    modes: dict[str, int] = {}
-    for node in (*found.status.get("nodes", ()), *found.status.get("slots", ())):
-        mode = name_of(node.get("assigned", "")) or "as it was"
-        modes[mode] = modes.get(mode, 0) + 1
+    modes = Counter(node.assigned or "as it was" for node in nodes_of(found.status))
     if modes:
         what = "nodes by mode" if found.kind is KAFKA_MIGRATION else "pods by template"
         yield f"it stays half done, {what}: {', '.join(f'{count} {mode}' for mode, count in sorted(modes.items()))}"

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from switchover.cli.command import Output
 from switchover.cli.objects import Found
+from switchover.cli.steps import phase_of
 from switchover.cli.tree import clock, condition, seconds
 from switchover.visible import printable
 
@@ -29,12 +30,11 @@ def table(found: Sequence[Found], now: float, *, everywhere: bool) -> Table:
 
 def cells(found: Found, now: float) -> tuple[str, ...]:
     """What the columns say of one."""
-    status, progress = found.status, found.status.get("progress") or {}
-    eta = progress.get("estimatedCompletionTime")
+    status, progress = found.status, found.status.progress
+    eta = progress.estimated_completion_time
     return (
-        found.name, status.get("phase") or "Pending", progress.get("step") or "-", progress.get("summary") or "-",
-        status.get("waitingForSummary") or "-",
-        f"in {clock(max(0.0, seconds(eta) - now))}" if eta else "-",
+        found.name, phase_of(status), progress.step or "-", progress.summary or "-", status.waiting_for_summary or "-",
+        f"in {clock(max(0.0, eta.timestamp() - now))}" if eta else "-",
         {"True": "yes", "False": "no"}.get(condition(found.resource, "RollbackAvailable"), "-"),
         clock(max(0.0, now - seconds(found.resource["metadata"]["creationTimestamp"]))))
 

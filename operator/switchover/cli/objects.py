@@ -7,12 +7,11 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, ConsumerGroupMigrationStatus
-from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec, KafkaMigrationStatus
-from switchover.api.meta import API_VERSION, GROUP, VERSION, DesiredState, MigrationSpec
+from switchover.api.kafka_migration import KafkaMigration
+from switchover.api.meta import API_VERSION, GROUP, VERSION, DesiredState
 from switchover.api.schema import mistakes
 from switchover.api.status import MigrationStatus
-from switchover.cli.steps import Resource, plan_in
+from switchover.cli.steps import Resource, plan_in, status_in
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.intent import RETRY, retry_of
 from switchover.engine.plan import Plan
@@ -31,17 +30,14 @@ class Kind:
     name: str
     plural: str
     short: str
-    spec: type[MigrationSpec]
-    status: type[MigrationStatus]
 
     def goes_by(self, word: str) -> bool:
         """Whether it is what a person calls so."""
         return word.lower() in (self.short, self.plural, self.name.lower())
 
 
-KINDS = (Kind("KafkaMigration", "kafkamigrations", "kmig", KafkaMigrationSpec, KafkaMigrationStatus),
-         Kind("ConsumerGroupMigration", "consumergroupmigrations", "cgmig", ConsumerGroupMigrationSpec,
-              ConsumerGroupMigrationStatus))
+KINDS = (Kind("KafkaMigration", "kafkamigrations", "kmig"),
+         Kind("ConsumerGroupMigration", "consumergroupmigrations", "cgmig"))
 KAFKA_MIGRATION, CONSUMER_GROUP_MIGRATION = KINDS
 
 
@@ -58,22 +54,27 @@ class Found:
         return f"{self.kind.short}/{self.resource['metadata']['name']}"
 
     @property
-    def status(self) -> Resource:
-        """Its status, empty before an operator has looked at it."""
-        return self.resource.get("status") or {}
+    def named(self) -> Resource:
+        """The object with its kind, which an item of a list may lack."""
+        return {"kind": self.kind.name, **self.resource}
+
+    @property
+    def status(self) -> MigrationStatus:
+        """Its status as far as it can be read, of defaults before an operator has looked at it."""
+        return status_in(self.named)[0]
 
     @property
     def is_retried(self) -> bool:
         """Whether another attempt is wanted after the one that is on record."""
         metadata, wanted = self.resource["metadata"], (self.resource.get("spec") or {}).get("desiredState")
         asked = (metadata.get("annotations") or {}).get(RETRY)
-        own = retry_of(metadata.get("uid", ""), self.status.get("attempt", 1))
+        own = retry_of(metadata.get("uid", ""), self.status.attempt)
         return wanted in (None, DesiredState.RUNNING) and asked == own
 
     def plan(self) -> Plan[Any]:
         """Its steps. Refused for a spec that this program cannot read."""
         try:
-            return plan_in({"kind": self.kind.name, **self.resource})
+            return plan_in(self.named)
         except ValidationError as error:
             raise Refused(f"{self.name} cannot be read by this version of Switchover: {mistakes(error)}") from None
 

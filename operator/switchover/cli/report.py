@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
 from switchover.api.conditions import ConditionStatus, ConditionType, find_condition
@@ -19,18 +18,10 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, 
 from switchover.api.kafka_migration import KafkaMigrationSpec, KafkaMigrationStatus, RestartPace
 from switchover.api.lenient import given, lenient
 from switchover.api.meta import MigrationSpec, ObjectMeta
-from switchover.api.schema import mistakes, rfc3339
-from switchover.api.status import (
-    AcceptedApproval,
-    Answer,
-    Finding,
-    GateStreak,
-    MigrationStatus,
-    Phase,
-    Transition,
-    WaitingFor,
-)
+from switchover.api.schema import rfc3339
+from switchover.api.status import AcceptedApproval, Answer, Finding, GateStreak, MigrationStatus, Transition, WaitingFor
 from switchover.cli.objects import Found
+from switchover.cli.steps import nodes_of, preview_of, spec_in, status_in
 from switchover.cli.terminal import clean
 from switchover.cli.timeline import Stage, begins, stages_of, typed
 from switchover.engine.status import HISTORY_KEPT
@@ -126,10 +117,9 @@ def report_of(found: Found, events: Sequence[Mapping[str, Any]] | str, releases:
               written: datetime) -> Report:
     """The report. `events` are the object's, or why they could not be read; `releases` those of the operators that were
     seen, `own` this program's."""
-    resource = clean(found.resource)
+    resource = clean(found.named)
     metadata, _ = lenient(ObjectMeta, resource["metadata"])
-    status, left = lenient(found.kind.status, resource.get("status"))
-    spec, refused = _spec(found, resource)
+    (status, left), (spec, refused) = status_in(resource), spec_in(resource)
     progress = status.progress
     moves = tuple(map(typed, status.history))
     held, final = _plan(found, spec, status)
@@ -151,14 +141,6 @@ def report_of(found: Found, events: Sequence[Mapping[str, Any]] | str, releases:
         untold=tuple(key for key in LISTS if key not in map(to_camel, status.model_fields_set)))
 
 
-def _spec(found: Found, resource: Mapping[str, Any]) -> tuple[MigrationSpec | None, str]:
-    """The spec, and what of it cannot be read: all of it where it lacks what it must have."""
-    try:
-        return lenient(found.kind.spec, resource.get("spec"))
-    except ValidationError as error:
-        return None, mistakes(error)
-
-
 # --- the heading --------------------------------------------------------------------------------------------------------
 
 
@@ -174,7 +156,7 @@ def _sentence(status: MigrationStatus) -> str:
 def _rollback(status: MigrationStatus) -> str:
     rollback, of = status.rollback, f" from {status.rollback.failure_step}" if status.rollback.failure_step else ""
     because = f"; it rolled back by itself{of} for {rollback.failure}" if rollback.failure else ""
-    if given(status, "phase") == Phase.ROLLED_BACK:
+    if status.phase == "RolledBack":
         return f"gone to its end{because}"
     match given(rollback, "available"):
         case True:
@@ -191,22 +173,19 @@ def _about(spec: MigrationSpec | None, status: MigrationStatus, metadata: Object
     yield Line("Kafka cluster id", status.cluster_id)
     if isinstance(status, KafkaMigrationStatus):
         yield Line("Metadata", given(status, "metadata_state") or "")
-        yield Line("Nodes by observed mode", _counted(each.observed for each in status.nodes))
-    elif isinstance(status, ConsumerGroupMigrationStatus):
+    if isinstance(status, ConsumerGroupMigrationStatus):
         group = status.group or GroupSummary()
         yield Line("Group", spec.group if isinstance(spec, ConsumerGroupMigrationSpec) else "")
         yield Line("Group as last seen", ", ".join(filter(None, (
             group.type, group.state, _number(group, "members", "members"), group.assignor,
             _number(group, "lag", "records behind")))))
-        yield Line("Slots by observed mode", _counted(each.observed for each in status.slots))
+    modes = sorted(Counter(each.observed or "not observed" for each in nodes_of(status)).items())
+    yield Line(f"{'Nodes' if isinstance(status, KafkaMigrationStatus) else 'Slots'} by observed mode",
+               ", ".join(f"{count} {mode}" for mode, count in modes))
 
 
 def _number(group: GroupSummary, field: str, unit: str) -> str:
     return "" if given(group, field) is None else f"{given(group, field)} {unit}"
-
-
-def _counted(modes: Iterable[str]) -> str:
-    return ", ".join(f"{count} {mode}" for mode, count in sorted(Counter(each or "not observed" for each in modes).items()))
 
 
 def _restarts(status: MigrationStatus) -> Iterator[Line]:
@@ -240,9 +219,8 @@ def _notes(status: MigrationStatus, metadata: ObjectMeta, unread: Iterable[str],
     if len(status.history) >= HISTORY_KEPT:
         yield (f"The status keeps the last {HISTORY_KEPT} moves. Of what happened before "
                f"{rfc3339(status.history[0].time)} it has the times of the steps alone: no batches, and no rollback.")
-    for part, why in zip(("spec", "status"), unread, strict=True):
-        if why:
-            yield f"Left out, since this program cannot read it in the {part}: {why}"
+    yield from (f"Left out, since this program cannot read it in the {part}: {why}"
+                for part, why in zip(("spec", "status"), unread, strict=True) if why)
     if isinstance(events, str):
         yield f"Events could not be read: {events}"
 
@@ -267,8 +245,8 @@ def _measured(status: MigrationStatus) -> tuple[Measured, ...] | None:
 def _plan(found: Found, spec: MigrationSpec | None, status: MigrationStatus) -> tuple[frozenset[str], tuple[str, ...]]:
     """The steps that are held, and those that cannot be taken back: by the plan the one at which the way back is lost, and
     all of which there is evidence; of a spec that cannot be read what is on record."""
-    planned = status.plan.steps if isinstance(status, KafkaMigrationStatus) and status.plan is not None else ()
-    held = frozenset((*(spec.holds if spec is not None else ()), *(each.name for each in planned if each.hold)))
+    planned = (each.name for each in preview_of(status).steps if each.hold)
+    held = frozenset((*(spec.holds if spec is not None else ()), *planned))
     recorded = [each.name for each in status.evidence]
     try:
         steps = found.plan().steps

@@ -1,18 +1,19 @@
 """A migration as people watch it: a tree for a terminal, one line per change elsewhere. Pure: no clock, no I/O.
 
-Both read the resource as the API server returns it (JSON), of either kind, so that they show what any user sees.
+Both take the resource as the API server returns it (JSON), of either kind, so that they show what any user sees.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 from rich.text import Text
 from rich.tree import Tree
 
-from switchover.api.kafka_migration import name_of
-from switchover.api.status import NEVER_LOOKED_AT
-from switchover.cli.steps import Resource, step_record, steps_of
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationStatus, Slot
+from switchover.api.kafka_migration import KafkaMigrationStatus, NodeStatus
+from switchover.api.lenient import given
+from switchover.api.status import NEVER_LOOKED_AT, Direction, MigrationStatus, Phase, WaitingFor
+from switchover.cli.steps import Resource, nodes_of, phase_of, preview_of, status_in, step_record, steps_of
 from switchover.cli.terminal import clean
 from switchover.engine.approvals import PREFLIGHT
 from switchover.reasons.walk import MUST_HOLD
@@ -29,57 +30,59 @@ _NOT_UNDER_WAY = ("Stalled", "Succeeded", "RolledBack", "Terminating")
 def tree(resource: Resource, now: float) -> Tree:
     """Steps with their times; inside the current one its batch, nodes and what it waits for. `now`: seconds (epoch)."""
     found: Resource = clean(resource)
-    status = found.get("status") or {}
-    progress = status.get("progress") or {}
-    backward = progress.get("direction") == "Backward"
-    root = Tree(_title(found, now), guide_style="dim")
+    status, left = status_in(found)
+    progress, current, backward = status.progress, status.progress.step, is_backward(status)
+    root = Tree(_title(found, status, now), guide_style="dim")
     if said := _said(status):
-        root.add(Text(said, style=_PHASES.get(status.get("phase", ""), "bold")))
-    if status.get("observedGeneration", -1) >= 0 and not is_current(found):
+        root.add(Text(said, style=_PHASES.get(phase_of(status), "bold")))
+    if status.observed_generation >= 0 and not is_current(found):
         root.add(Text(NOT_LOOKED_AT_AGAIN, style="bold"))
-    steps = steps_of(found)
-    current = progress.get("step")
-    over = bool(progress.get("completeTime"))
+    if left:
+        root.add(Text(f"left out, since this program cannot read it: {left}", style="bold"))
+    steps, holds = steps_of(found), _holds(found, status)
+    over = progress.complete_time is not None
     for name in steps:
         record = step_record(status, name)
-        if name == current and not over and (backward or "endTime" not in record):
-            mark = "◀" if backward else "▶"
-            _current(root.add(_line(mark, name, clock(_since(record.get("startTime"), now)), "bold")), status, now)
+        done = record is not None and record.end_time is not None
+        if name == current and not over and (backward or not done):
+            mark, since = "◀" if backward else "▶", record.start_time if record is not None else None
+            _current(root.add(_line(mark, name, clock(_since(since, now)), "bold")), status, now)
         elif backward and record and (over or current not in steps or steps.index(name) > steps.index(current)):
             root.add(_line("↶", name, "", "yellow"))
-        elif "endTime" in record:
-            root.add(_line("✔", name, clock(record.get("seconds", 0)), "green"))
+        elif record is not None and done:
+            root.add(_line("✔", name, clock(record.seconds or 0), "green"))
         else:
-            root.add(_line("·", name, "hold" if name in _holds(found) else "", "dim"))
+            root.add(_line("·", name, "hold" if name in holds else "", "dim"))
     return root
 
 
 def changes(before: Resource | None, after: Resource) -> Iterator[str]:
     """What became different between two readings, one line each; nothing when nothing did."""
-    old, new = ((clean(each or {}).get("status") or {}) for each in (before, after))
-    if new.get("phase") != old.get("phase"):
-        yield ": ".join(filter(None, (f"phase {new.get('phase', 'Pending')}", _said(new))))
-    if _progress(new, "direction") == "Backward" != _progress(old, "direction"):
+    (old, _), (new, _) = (status_in(clean(each or {})) for each in (before, after))
+    at, was = new.progress, old.progress
+    if given(new, "phase") != given(old, "phase"):
+        yield ": ".join(filter(None, (f"phase {phase_of(new)}", _said(new))))
+    if is_backward(new) and not is_backward(old):
         yield "turned back"
     for name in steps_of(after):
         record, known = step_record(new, name), step_record(old, name)
-        if "endTime" in record and "endTime" not in known:
-            yield f"step {name} done in {record.get('seconds', 0)} s"
-    if _progress(new, "step") != _progress(old, "step") and _progress(new, "step"):
-        yield f"step {_progress(new, 'step')}"
-    if _progress(new, "batchNodes") != _progress(old, "batchNodes") and _progress(new, "batchNodes"):
-        yield f"batch {_progress(new, 'batch')}: {', '.join(_progress(new, 'batchNodes'))}"
-    if _progress(new, "bakeStartTime") != _progress(old, "bakeStartTime") and _progress(new, "bakeStartTime"):
-        yield f"batch {_progress(new, 'batch')} passed its gates and bakes"
-    if new.get("metadataState") != old.get("metadataState") and new.get("metadataState"):
-        yield f"metadata {new['metadataState']}"
-    modes = {node["name"]: node.get("observed", "") for node in _nodes(old)}
-    for node in _nodes(new):
-        if node.get("observed") and node["observed"] != modes.get(node["name"]):
-            yield f"{node['name']} runs {'as' if '/' in node['name'] else 'in mode'} {node['observed']}"
-    known_waits = {_wait_key(item) for item in old.get("waitingFor", [])}
-    for item in new.get("waitingFor", []):
-        if _wait_key(item) not in known_waits and item["reason"] != MUST_HOLD.name:
+        if record is not None and record.end_time is not None and (known is None or known.end_time is None):
+            yield f"step {name} done in {record.seconds or 0} s"
+    if at.step != was.step and at.step:
+        yield f"step {at.step}"
+    if at.batch_nodes != was.batch_nodes and at.batch_nodes:
+        yield f"batch {at.batch}: {', '.join(at.batch_nodes)}"
+    if at.bake_start_time != was.bake_start_time and at.bake_start_time:
+        yield f"batch {at.batch} passed its gates and bakes"
+    if _metadata(new) not in ("", _metadata(old)):
+        yield f"metadata {_metadata(new)}"
+    modes = {node.name: node.observed for node in nodes_of(old)}
+    for node in nodes_of(new):
+        if node.observed and node.observed != modes.get(node.name):
+            yield f"{node.name} runs {'as' if '/' in node.name else 'in mode'} {node.observed}"
+    known_waits = {_wait_key(item) for item in old.waiting_for}
+    for item in new.waiting_for:
+        if _wait_key(item) not in known_waits and item.reason != MUST_HOLD.name:
             yield f"waits for {wait_words(item)}"
     if condition(after, "RollbackAvailable") == "False" and condition(before or {}, "RollbackAvailable") != "False":
         yield "rollback is no longer available"
@@ -87,24 +90,23 @@ def changes(before: Resource | None, after: Resource) -> Iterator[str]:
 
 def condition(resource: Resource, kind: str) -> str:
     """Status of a condition, "" while it is not there."""
-    found = (item["status"] for item in resource.get("status", {}).get("conditions", []) if item["type"] == kind)
-    return next(found, "")
+    return next((str(item.status) for item in status_in(resource)[0].conditions if item.type == kind), "")
 
 
 def is_current(resource: Resource) -> bool:
     """The status knows the spec of now: an earlier attempt may have ended before."""
-    observed = resource.get("status", {}).get("observedGeneration")
-    return observed is not None and observed == resource["metadata"]["generation"]
+    return status_in(resource)[0].observed_generation == (resource.get("metadata") or {}).get("generation")
 
 
-def wait_words(item: Mapping[str, Any]) -> str:
+def is_backward(status: MigrationStatus) -> bool:
+    """Whether the plan is walked backward, or was to its end."""
+    return status.progress.direction is Direction.BACKWARD
+
+
+def wait_words(item: WaitingFor) -> str:
     """One entry of status.waitingFor as a sentence."""
-    words = f"{item['gate']} {item['verdict']} {item['reason']}"
-    if item.get("subject"):
-        words += f" on {item['subject']}"
-    if item.get("message"):
-        words += f": {item['message']}"
-    return words
+    subject, message = f" on {item.subject}" if item.subject else "", f": {item.message}" if item.message else ""
+    return f"{item.gate} {item.verdict} {item.reason}{subject}{message}"
 
 
 def seconds(time: str) -> float:
@@ -121,114 +123,105 @@ def clock(duration: float) -> str:
     return f"{f'{days}d ' if days else ''}{hours}:{minutes % 60:02d}:{rest:02d}"
 
 
-def _holds(resource: Resource) -> set[str]:
-    planned = ((resource.get("status") or {}).get("plan") or {}).get("steps", [])
-    return {*(resource.get("spec") or {}).get("holds", ()), *(step["name"] for step in planned if step.get("hold"))}
+def _holds(resource: Resource, status: MigrationStatus) -> set[str]:
+    return {*(resource.get("spec") or {}).get("holds", ()), *(step.name for step in preview_of(status).steps if step.hold)}
 
 
-def _nodes(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Kafka's nodes, or a group's slots."""
-    return [{**node, **{key: name_of(node[key]) for key in ("assigned", "observed") if key in node}}
-            for node in (*status.get("nodes", []), *status.get("slots", []))]
+def _metadata(status: MigrationStatus) -> str:
+    """Where a cluster's metadata is; "" where that is not known."""
+    return given(status, "metadata_state") or "" if isinstance(status, KafkaMigrationStatus) else ""
 
 
-def _said(status: Mapping[str, Any]) -> str:
+def _said(status: MigrationStatus) -> str:
     """What no step shows: that nobody looks at it, what stalls it, how it has ended."""
-    phase = status.get("phase", "Pending")
-    if phase == "Pending":
+    phase = phase_of(status)
+    if phase == Phase.PENDING:
         return NEVER_LOOKED_AT
-    automatic = phase == "RollingBack" and (status.get("rollback") or {}).get("failure")
-    return str(status.get("summary", "")) if phase in _NOT_UNDER_WAY or automatic else ""
+    automatic = phase == Phase.ROLLING_BACK and status.rollback.failure
+    return status.summary if phase in _NOT_UNDER_WAY or automatic else ""
 
 
-def _progress(status: Mapping[str, Any], key: str) -> Any:
-    return status.get("progress", {}).get(key, "")
-
-
-def _wait_key(item: Mapping[str, Any]) -> tuple[str, ...]:
+def _wait_key(item: WaitingFor) -> tuple[str, ...]:
     """What makes it another one; which gates found it may change."""
-    return item["verdict"], item["reason"], item.get("subject", "")
+    return item.verdict, item.reason, item.subject
 
 
-def _since(time: str | None, now: float) -> float:
-    return max(0.0, now - seconds(time)) if time else 0.0
+def _since(time: datetime | None, now: float) -> float:
+    return max(0.0, now - time.timestamp()) if time else 0.0
 
 
 def _line(mark: str, name: str, time: str, style: str) -> Text:
     return Text.assemble((f"{mark} {name:<27}", style), (f"{time:>6}", "dim"))
 
 
-def _title(resource: Resource, now: float) -> Text:
-    status, metadata = resource.get("status") or {}, resource["metadata"]
-    phase = status.get("phase", "Pending")
-    ended, eta = _progress(status, "completeTime"), _progress(status, "estimatedCompletionTime")
+def _title(resource: Resource, status: MigrationStatus, now: float) -> Text:
+    metadata, phase, progress = resource["metadata"], phase_of(status), status.progress
+    created, ended, eta = metadata.get("creationTimestamp"), progress.complete_time, progress.estimated_completion_time
+    elapsed = max(0.0, (ended.timestamp() if ended else now) - seconds(created)) if created else 0.0
     title = Text.assemble(
         (f"{resource.get('kind', 'KafkaMigration')} ", "dim"),
         (f"{metadata.get('namespace', '')}/{metadata['name']}", "bold"),
         "  ",
         (phase, _PHASES.get(phase, "bold blue")),
-        *_about(resource),
+        *_about(resource, status),
         ("  progress ", "dim"),
-        f"{_progress(status, 'percent') or 0} %",
+        f"{progress.percent} %",
         ("  elapsed ", "dim"),
-        clock(_since(metadata.get("creationTimestamp"), seconds(ended) if ended else now)),
+        clock(elapsed),
     )
     if eta:
-        title.append("  ETA ", "dim").append(f"in {clock(max(0.0, seconds(eta) - now))}")
-    return title.append("  rollback ", "dim").append(_rollback(resource))
+        title.append("  ETA ", "dim").append(f"in {clock(max(0.0, eta.timestamp() - now))}")
+    return title.append("  rollback ", "dim").append(_rollback(resource, status))
 
 
-def _about(resource: Resource) -> Iterator[tuple[str, str] | str]:
+def _about(resource: Resource, status: MigrationStatus) -> Iterator[tuple[str, str] | str]:
     """What is being moved: where the metadata is, or the group as it was last seen."""
-    status = resource.get("status") or {}
-    if resource.get("kind") != "ConsumerGroupMigration":
-        yield from (("  metadata ", "dim"), status.get("metadataState", "unknown"))
-        return
-    group = status.get("group") or {}
-    yield from (("  group ", "dim"), f"{(resource.get('spec') or {}).get('group', '')}")
-    if group.get("type"):
-        yield f" ({group['type']}, {group.get('state', '')}, {group.get('members', 0)} members)"
+    if isinstance(status, ConsumerGroupMigrationStatus):
+        yield from (("  group ", "dim"), f"{(resource.get('spec') or {}).get('group', '')}")
+        if status.group is not None and status.group.type:
+            yield f" ({status.group.type}, {status.group.state}, {status.group.members} members)"
+    else:
+        yield from (("  metadata ", "dim"), _metadata(status) or "unknown")
 
 
-def _rollback(resource: Resource) -> str:
+def _rollback(resource: Resource, status: MigrationStatus) -> str:
     available = condition(resource, "RollbackAvailable")
     if available != "True":
         return "no" if available == "False" else "unknown"
-    status = resource.get("status") or {}
-    if _progress(status, "direction") == "Backward":
-        return "done" if _progress(status, "completeTime") else "under way"
-    takes = (status.get("rollback") or {}).get("estimatedSeconds")
-    if _progress(status, "step") == PREFLIGHT:
+    if is_backward(status):
+        return "done" if status.progress.complete_time else "under way"
+    if status.progress.step == PREFLIGHT:
         return "nothing to roll back"
+    takes = status.rollback.estimated_seconds
     return f"available, takes {clock(takes)}" if takes else "available"
 
 
-def _arrived(node: Mapping[str, Any]) -> bool:
-    return bool(node.get("observed") == node["assigned"])
+def _arrived(node: NodeStatus | Slot) -> bool:
+    return node.observed == node.assigned
 
 
-def _current(branch: Tree, status: Mapping[str, Any], now: float) -> None:
-    nodes = _progress(status, "batchNodes")
-    if nodes:
-        bakes = _progress(status, "bakeStartTime")
+def _current(branch: Tree, status: MigrationStatus, now: float) -> None:
+    progress = status.progress
+    if progress.batch_nodes:
+        bakes = progress.bake_start_time
         state = f"bakes for {clock(_since(bakes, now))}" if bakes else "gates"
-        branch.add(Text(f"batch {_progress(status, 'batch')}: {', '.join(nodes)} ({state})"))
-    moving = [node for node in _nodes(status) if node.get("assigned")]
+        branch.add(Text(f"batch {progress.batch}: {', '.join(progress.batch_nodes)} ({state})"))
+    moving = [node for node in nodes_of(status) if node.assigned]
     shown = moving if len(moving) <= NODES_SHOWN else [node for node in moving if not _arrived(node)][:NODES_SHOWN]
     for node in shown:
-        words = f"{node['name']:<20} {node.get('observed') or '?'}" + ("" if _arrived(node) else f" → {node['assigned']}")
+        words = f"{node.name:<20} {node.observed or '?'}" + ("" if _arrived(node) else f" → {node.assigned}")
         branch.add(Text(words, style="green" if _arrived(node) else "yellow"))
     if len(shown) < len(moving):
         branch.add(Text(f"in all {len(moving)}, of which {sum(map(_arrived, moving))} have arrived", style="dim"))
-    for item in status.get("waitingFor", []):
-        if item["reason"] == MUST_HOLD.name:
-            held = clock(_since(item.get("since"), now))
-            branch.add(Text(f"passes  {item['gate']}, and must hold  {held}", style="green"))
+    for item in status.waiting_for:
+        if item.reason == MUST_HOLD.name:
+            held = clock(_since(item.since, now))
+            branch.add(Text(f"passes  {item.gate}, and must hold  {held}", style="green"))
             continue
-        line = Text(f"{item['verdict']:<8}", style=_STYLES.get(item["verdict"], ""))
-        line.append(f"{item['gate']} {item['reason']} {item.get('subject', '')}".rstrip(), style="bold")
-        line.append(f"  {item.get('message', '')}")
-        line.append(f"  {clock(_since(item.get('since'), now))}", style="dim")
+        line = Text(f"{item.verdict:<8}", style=_STYLES.get(item.verdict, ""))
+        line.append(f"{item.gate} {item.reason} {item.subject}".rstrip(), style="bold")
+        line.append(f"  {item.message}")
+        line.append(f"  {clock(_since(item.since, now))}", style="dim")
         waiting = branch.add(line)
-        if item.get("unblocks"):
-            waiting.add(Text(f"unblocks: {item['unblocks']}", style="dim"))
+        if item.unblocks:
+            waiting.add(Text(f"unblocks: {item.unblocks}", style="dim"))

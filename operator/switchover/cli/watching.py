@@ -8,10 +8,12 @@ from enum import IntEnum, StrEnum
 from rich.console import Console
 from rich.live import Live
 
+from switchover.api.lenient import given
 from switchover.api.status import NEVER_LOOKED_AT
 from switchover.cli.kube import connected
 from switchover.cli.objects import Found, again, find
 from switchover.cli.place import Place
+from switchover.cli.steps import phase_of
 from switchover.cli.tree import changes, condition, is_current, tree
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.outside.errors import Refused, Unreachable
@@ -66,9 +68,9 @@ async def wait(place: Place, name: str, goal: Goal, timeout: str, say: Say) -> t
             async with asyncio.timeout(seconds):
                 async for now in _told(server, found, say):
                     if (end := end_of(now, goal)) is not None:
-                        return end, f"{now.name} has ended as {now.status.get('phase')} and not as {goal}"
+                        return end, f"{now.name} has ended as {phase_of(now.status)} and not as {goal}"
         except TimeoutError:
-            stands = now.status.get("summary") or now.status.get("phase") or NEVER_LOOKED_AT
+            stands = now.status.summary or given(now.status, "phase") or NEVER_LOOKED_AT
             return End.TIMED_OUT, f"{now.name} has not come to {goal} within {timeout}: {stands}"
         return End.MISSED, f"{now.name} is gone, and {goal} was never seen"
 
@@ -78,7 +80,7 @@ def end_of(found: Found, goal: Goal) -> End | None:
     if not is_current(found.resource) or found.is_retried:
         return None
     at_hold = condition(found.resource, "AwaitingApproval") == "True"
-    phase = found.status.get("phase")
+    phase = phase_of(found.status)
     if at_hold if goal is Goal.HOLD else phase == goal:
         return End.REACHED
     return End.MISSED if phase in (Goal.SUCCEEDED, Goal.ROLLED_BACK) else None
