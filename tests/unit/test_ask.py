@@ -27,10 +27,10 @@ class Trees:
         return "tree"
 
 
-def readings_within(seconds: int, takes: float, *, answers: bool) -> int:
+def readings_within(seconds: int, takes: float, *, answers: bool, rests: int = 1) -> int:
     """How often it was read by somebody who asks every second."""
     clock = Clock(0.0)
-    trees, background = Trees(clock, takes, answers), Background[str]("the tree is", 20.0, clock)
+    trees, background = Trees(clock, takes, answers), Background[str]("the tree is", 20.0, clock, rests=rests)
 
     async def asked() -> None:
         while clock.seconds < seconds:
@@ -44,6 +44,7 @@ def readings_within(seconds: int, takes: float, *, answers: bool) -> int:
 
 def test_an_answer_is_good_for_its_seconds() -> None:
     assert readings_within(99, 1.0, answers=True) == 5
+    assert readings_within(300, 20.0, answers=True, rests=5) == 3
 
 
 def test_one_without_an_answer_rests_as_long_as_it_took() -> None:

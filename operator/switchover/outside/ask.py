@@ -148,12 +148,13 @@ def _seen(task: "asyncio.Task[Any]") -> None:
 class Background(Generic[T]):
     """A reading that takes long where ZooKeeper has much: it goes on behind the passes and is good for `seconds`.
 
-    Between two it rests as long as one took, at least: ZooKeeper is not read all the time.
+    Between two it rests as long as one took, at least, or so many times as long: nobody is asked all the time.
     """
 
-    def __init__(self, what: str, seconds: float, clock: Clock) -> None:
+    def __init__(self, what: str, seconds: float, clock: Clock, *, rests: int = 1) -> None:
         self._being_read = Unknown(f"{what} being read")
         self._seconds = seconds
+        self._rests = rests
         self._clock = clock
         self._read: Observed[T] = self._being_read
         self._reading: asyncio.Task[Observed[T]] | None = None
@@ -180,5 +181,5 @@ class Background(Generic[T]):
         begun = self._clock.now()
         found = await known(read(), LARGEST_TREE_SECONDS, self._clock)
         ended = self._clock.now()
-        self._due = max(begun + self._seconds if isinstance(found, Known) else 0.0, ended + (ended - begun))
+        self._due = max(begun + self._seconds if isinstance(found, Known) else 0.0, ended + self._rests * (ended - begun))
         return found
