@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 from uuid import UUID
@@ -71,7 +71,7 @@ T = TypeVar("T")
 def cluster(topics: int) -> ClusterMetadata:
     """Each topic with two settings and its ACLs, replicas spread over all brokers; a quota for every fifth."""
     def assigned(number: int) -> Assignment:
-        return Assignment(tuple((number + k * (1 + number // BROKERS % 33)) % BROKERS + 1 for k in range(3)))
+        return Assignment(tuple((number + k * (1 + number // BROKERS % 33)) % BROKERS for k in range(3)))
 
     names = [f"topic-{n:05}" for n in range(topics)]
     return ClusterMetadata(
@@ -85,15 +85,17 @@ def cluster(topics: int) -> ClusterMetadata:
         next_producer_id=5000)
 
 
-def tree(topics: int) -> Nodes:
+def tree(topics: int, ports: Mapping[int, int]) -> Nodes:
+    """Brokers are at these ports of loopback, or nowhere."""
     metadata = cluster(topics)
     nodes: Nodes = nodes_of(metadata)
     nodes |= dict.fromkeys(path for path in COPIED if path not in nodes)
     nodes["/cluster/id"], nodes["/controller_epoch"] = b'{"version":"1","id":"largest-Cluster-AAAAAA"}', b"7"
-    for broker in range(1, BROKERS + 1):
+    for broker in range(BROKERS):
+        host, port = ("127.0.0.1", ports[broker]) if ports else (f"kafka-{broker}", 9092)
         nodes[f"/brokers/ids/{broker}"] = json.dumps({
             "features": {}, "listener_security_protocol_map": {"PLAINTEXT": "PLAINTEXT"}, "version": 5, "jmx_port": -1,
-            "endpoints": [f"PLAINTEXT://kafka-{broker}:9092"], "host": f"kafka-{broker}", "port": 9092,
+            "endpoints": [f"PLAINTEXT://{host}:{port}"], "host": host, "port": port,
             "timestamp": "1732500000000"}).encode()
     for name, topic in metadata.topics.items():
         for index, assignment in topic.partitions.items():
@@ -139,20 +141,21 @@ def limited(directory: Path, mebibytes: int) -> None:
     memory.room.cache_clear()
 
 
-async def write(server: str, topics: int) -> None:
+async def write(server: str, topics: int, ports: str) -> None:
     """In a process whose memory is not counted."""
     loader = KazooTree(Access(server), seconds=60)
-    await loader.load("/kafka", tree(topics))
+    await loader.load("/kafka", tree(topics, dict(enumerate(json.loads(ports)))))
     await loader.close()
 
 
 @contextlib.asynccontextmanager
-async def written(topics: int, directory: Path) -> AsyncIterator[ZooKeeperServer]:
+async def written(topics: int, directory: Path, ports: Sequence[int] = ()) -> AsyncIterator[ZooKeeperServer]:
     server = ZooKeeperServer(directory / "users")
     server.heap = "1g"
     server.start(server.properties())
     writer = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "adapters.measure_largest_cluster", "write", str(server.address), str(topics))
+        sys.executable, "-m", "adapters.measure_largest_cluster", "write", str(server.address), str(topics),
+        json.dumps(ports))
     assert await writer.wait() == 0
     yield server
     server.stop()
@@ -312,9 +315,9 @@ def main(what: str, *arguments: str) -> None:
         case "plan":
             plan()
         case "write":
-            asyncio.run(write(arguments[0], int(arguments[1])))
+            asyncio.run(write(arguments[0], int(arguments[1]), arguments[2]))
         case "pack":
-            handed = handed_in(Tree(tree(int(arguments[0]))))
+            handed = handed_in(Tree(tree(int(arguments[0]), {})))
             Path(arguments[1]).write_bytes(pickle.dumps((handed.digest, handed.parts)))
         case "read":
             asyncio.run(read(arguments[0], int(arguments[1]), int(arguments[2])))

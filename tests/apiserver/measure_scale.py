@@ -1,13 +1,14 @@
 """What many migrations cost one operator, on a real API server, with real brokers and ZooKeeper.
 
     PYTHONPATH=operator:tests:sandbox .venv/bin/python -m apiserver.measure_scale 1 10 100
-    … 300 1000 100:moving 1000:ended 100:planned:10000 10:clusters
+    … 300 1000 100:moving 1000:ended 100:planned:10000 10:clusters 100:clusters:0:5000
     TREES=/path/of/another/checkout/operator,operator WINDOW=60 … 30
 
-For each argument (NUMBER:KIND:FOREIGN, KIND planned, scaled, moving, ended or clusters) and each tree: so many migrations
-beside FOREIGN pods of others. ConsumerGroupMigrations are each of a Deployment of two pods, which if `scaled` has a
-budget and an autoscaler and is Planned, and of a classic group of two members on a topic of 12 partitions of Kafka 4.4;
-`clusters` are KafkaMigrations that are Planned, each of a StatefulSet of one pod, all of one Kafka 3.9 and its ZooKeeper.
+For each argument (NUMBER:KIND:FOREIGN:TOPICS, KIND planned, scaled, moving, ended or clusters) and each tree: so many
+migrations beside FOREIGN pods of others. ConsumerGroupMigrations are each of a Deployment of two pods, which if `scaled`
+has a budget and an autoscaler and is Planned, and of a classic group of two members on a topic of 12 partitions of Kafka
+4.4; `clusters` are KafkaMigrations that are Planned, each of a StatefulSet of one pod, all of one Kafka 3.9 and its
+ZooKeeper; with TOPICS one more, which no figure counts, is of 100 brokers with so many topics of 40 partitions.
 The operator is a process of its own: SETTLE seconds until it stands, WINDOW seconds in which it is counted, then a change
 of DECISIONS specs, timed until the status speaks of it, and its restart after SIGKILL. Those that move have a status that
 says so, and stand in Baseline, which waits for pods with a pass a second: pods stay Pending, since there is no node.
@@ -18,6 +19,7 @@ own is started.
 import asyncio
 import json
 import math
+import multiprocessing
 import os
 import secrets
 import statistics
@@ -29,12 +31,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from adapters.clusters import KafkaCluster, KRaftNode, kafka_cluster, node
 from adapters.eventually import eventually
 from adapters.group_members import create_topic
+from adapters.measure_largest_cluster import BROKERS, PARTITIONS, written
 from adapters.processor import cpu_seconds
 from adapters.simulated_members import Topic, crowd
 from apiserver.conftest import ROOT, STATE, sandbox
@@ -45,6 +48,7 @@ from switchover.kafka.group import MemberProtocol
 from switchover.kubernetes.client import api_server
 from switchover.kubernetes.client.api_server import ApiServer, NotFound, connect
 from switchover.outside.access import Access
+from unit import measure_views
 
 TOPIC = Topic("orders", 12)
 SETTLE, WINDOW = float(os.environ.get("SETTLE", "60")), float(os.environ.get("WINDOW", "60"))
@@ -68,6 +72,7 @@ class Wanted:
     count: int
     kind: str = "planned"
     foreign: int = 0
+    topics: int = 0
 
     @property
     def plural(self) -> str:
@@ -75,15 +80,18 @@ class Wanted:
         return "kafkamigrations" if self.kind == CLUSTERS else "consumergroupmigrations"
 
     def __str__(self) -> str:
-        return f"{self.count} {self.kind}{f' beside {self.foreign} pods of others' if self.foreign else ''}"
+        beside = ", ".join(words for words, number in (
+            (f"{self.foreign} pods of others", self.foreign),
+            (f"one of {BROKERS} brokers and {self.topics} topics", self.topics)) if number)
+        return f"{self.count} {self.kind}{f' beside {beside}' if beside else ''}"
 
 
 def wanted(text: str) -> Wanted:
-    """NUMBER:KIND:FOREIGN, of which the number is enough."""
-    count, kind, foreign = (text.split(":") + ["planned", "0"][text.count(":"):])[:3]
+    """NUMBER:KIND:FOREIGN:TOPICS, of which the number is enough."""
+    count, kind, foreign, topics = (text.split(":") + ["planned", "0", "0"][text.count(":"):])[:4]
     if kind not in ("planned", SCALED, CLUSTERS, *PROGRESS):
         raise SystemExit(f"{text}: a kind is planned, {SCALED}, moving, ended or {CLUSTERS}")
-    return Wanted(int(count), kind, int(foreign))
+    return Wanted(int(count), kind, int(foreign), int(topics))
 
 
 @contextmanager
@@ -138,7 +146,7 @@ def beside(name: str) -> list[dict[str, Any]]:
              "spec": {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 2}}]
 
 
-def stateful_set(name: str) -> dict[str, Any]:
+def stateful_set(name: str, replicas: int = 1) -> dict[str, Any]:
     labels = {"app": name}
     container = {
         "name": "kafka", "image": "localhost/kafka:3.9.2", "volumeMounts": [{"name": "data", "mountPath": "/data"}],
@@ -146,15 +154,15 @@ def stateful_set(name: str) -> dict[str, Any]:
     claim = {"metadata": {"name": "data"},
              "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
     return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name},
-            "spec": {"replicas": 1, "serviceName": name, "selector": {"matchLabels": labels},
+            "spec": {"replicas": replicas, "serviceName": name, "selector": {"matchLabels": labels},
                      "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
                      "volumeClaimTemplates": [claim]}}
 
 
-def cluster_migration(name: str, cluster: KafkaCluster) -> dict[str, Any]:
+def cluster_migration(name: str, zookeeper: str, servers: str) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": "KafkaMigration", "metadata": {"name": name},
-            "spec": {"desiredState": "Planned", "zookeeper": {"connect": cluster.zookeeper_connect},
-                     "kafka": {"bootstrapServers": cluster.bootstrap}, "brokers": [{"name": name}],
+            "spec": {"desiredState": "Planned", "zookeeper": {"connect": zookeeper},
+                     "kafka": {"bootstrapServers": servers}, "brokers": [{"name": name}],
                      "controllers": {"name": f"{name}-controller", "storage": {"size": "1Gi"}}}}
 
 
@@ -182,9 +190,33 @@ def status(made: Mapping[str, Any], kind: str) -> dict[str, Any]:
             "progress": PROGRESS[kind]}
 
 
+class Largest(NamedTuple):
+    """A cluster of BROKERS and 200,000 partitions: where its metadata is, and who answers for its brokers."""
+
+    zookeeper: str
+    servers: str
+
+
 @asynccontextmanager
-async def world(kubeconfig: str, wanted: Wanted, servers: str | KafkaCluster) -> AsyncIterator[ApiServer]:
-    """A namespace with so many migrations: of groups at these bootstrap servers, or of this cluster."""
+async def largest_cluster(topics: int, directory: Path) -> AsyncIterator[Largest | None]:
+    """Real metadata in a real ZooKeeper. Its brokers tell of topics and their ids, and answer nonsense to all else."""
+    if not topics:
+        yield None
+        return
+    ours, theirs = multiprocessing.get_context("spawn").Pipe()
+    brokers = multiprocessing.get_context("spawn").Process(
+        target=measure_views.serve, args=(theirs, BROKERS, topics, PARTITIONS), daemon=True)
+    brokers.start()
+    ports, _ = await asyncio.to_thread(ours.recv)
+    async with written(topics, directory, [ports[number] for number in range(BROKERS)]) as zookeeper:
+        yield Largest(f"{zookeeper.address}/kafka", f"127.0.0.1:{ports[0]}")
+    brokers.kill()
+
+
+@asynccontextmanager
+async def world(kubeconfig: str, wanted: Wanted, servers: str | KafkaCluster,
+                largest: Largest | None) -> AsyncIterator[ApiServer]:
+    """A namespace with so many migrations: of groups at these bootstrap servers, or of this cluster, and the largest one."""
     count = wanted.count
     server = await connect(f"scale-{uuid4().hex[:8]}", kubeconfig)
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": server.namespace}}
@@ -193,7 +225,7 @@ async def world(kubeconfig: str, wanted: Wanted, servers: str | KafkaCluster) ->
         path = server.resource_path(API_VERSION, wanted.plural)
         if isinstance(servers, KafkaCluster):
             await server.request("POST", server.path("apps/v1", "StatefulSet"), stateful_set(name))
-            await server.request("POST", path, cluster_migration(name, servers))
+            await server.request("POST", path, cluster_migration(name, servers.zookeeper_connect, servers.bootstrap))
             return
         await server.request("POST", server.path("apps/v1", "Deployment"), deployment(name))
         if wanted.kind == SCALED:
@@ -208,8 +240,14 @@ async def world(kubeconfig: str, wanted: Wanted, servers: str | KafkaCluster) ->
         await server.request("POST", "/api/v1/namespaces", namespace)
         await each(names(count), make)
         await each(names(wanted.foreign), lambda name: server.request("POST", server.path("v1", "Pod"), foreign(name)))
+        if largest is not None:
+            await server.request("POST", server.path("apps/v1", "StatefulSet"), stateful_set("largest", BROKERS))
+            await server.request("POST", server.resource_path(API_VERSION, wanted.plural), cluster_migration(
+                "largest", *largest))
         yield server
     finally:
+        if largest is not None:
+            await drop(server, wanted.plural, "largest")
         await each(names(count), lambda name: drop(server, wanted.plural, name))
         await server.request("DELETE", f"/api/v1/namespaces/{server.namespace}")
         await server.close()
@@ -352,9 +390,9 @@ class Operating:
 
 
 async def measured(kubeconfig: str, tree: str, wanted: Wanted, servers: str | KafkaCluster, directory: Path, *,
-                   settle: float = SETTLE, window: float = WINDOW) -> Figures:
+                   settle: float = SETTLE, window: float = WINDOW, largest: Largest | None = None) -> Figures:
     count = wanted.count
-    async with world(kubeconfig, wanted, servers) as server:
+    async with world(kubeconfig, wanted, servers, largest) as server:
         async with operating(kubeconfig, tree, server.namespace, directory) as operator:
             first, asked_first, cpu_first = await operator.looked_at(count), operator.since({}), cpu_seconds(operator.pid)
             await asyncio.sleep(settle)
@@ -397,9 +435,10 @@ async def crowded(broker: KRaftNode, most: int) -> AsyncIterator[Callable[[int],
 
 
 async def measure(kubeconfig: str, what: Wanted, servers: str | KafkaCluster, directory: Path) -> None:
-    for tree in TREES:
-        figures = await measured(kubeconfig, tree, what, servers, directory)
-        print(f"{what}, {tree}: {figures}; load {os.getloadavg()[0]:.1f}", flush=True)
+    async with largest_cluster(what.topics, directory / "largest") as largest:
+        for tree in TREES:
+            figures = await measured(kubeconfig, tree, what, servers, directory, largest=largest)
+            print(f"{what}, {tree}: {figures}; load {os.getloadavg()[0]:.1f}", flush=True)
 
 
 async def measure_groups(kubeconfig: str, broker: KRaftNode, asked: list[Wanted], directory: Path) -> None:
