@@ -5,13 +5,11 @@ from typing import Any
 from switchover.engine import gate
 from switchover.engine.gate import Verdict
 from switchover.reasons import REASONS
-from switchover.reasons.reason import Reason, Subject, Urgency
-
-SUBJECT = Subject("tests", "Of tests", "switchover status NAME")
+from switchover.reasons.reason import Reason, Urgency
 
 
 def made(name: str) -> Reason:
-    return REASONS.get(name) or Reason(SUBJECT, name, Urgency.LOOK, "It is a test's.")
+    return REASONS.get(name) or Reason("tests", name, Urgency.LOOK)
 
 
 def wait(reason: str, message: str, **words: Any) -> Verdict:

@@ -1,4 +1,4 @@
-"""The pages of docs/runbooks/ that nobody writes: one for each subject, the gates, and the index by steps.
+"""The pages of docs/runbooks/ that nobody writes: the gates, and the index by steps.
 
 Which reasons a gate can give is found in its check: every function that it calls, as far as names tell. `make reference`
 writes them.
@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
+from switchover.cli.explaining import section
 from switchover.cluster.picture import Picture as ClusterPicture
 from switchover.cluster.plan import PLAN
 from switchover.engine.gate import Gate
@@ -23,11 +24,11 @@ from switchover.engine.plan import Plan
 from switchover.groups.picture import Picture as GroupPicture
 from switchover.groups.plan import plan_of
 from switchover.reasons import REASONS
-from switchover.reasons.pages import MADE, pages
 from switchover.reasons.reason import Reason, Urgency
 
 ROOT = Path(__file__).parents[1]
 RUNBOOKS = ROOT / "docs" / "runbooks"
+MADE = "<!-- Written by `make reference`. -->"
 PICTURES = {"switchover.cluster": ClusterPicture, "switchover.groups": GroupPicture}
 
 
@@ -179,8 +180,8 @@ def index() -> str:
         for name in sorted({name for gate in gates for name in given(gate.check)}):
             first.setdefault(name, step)
     for name, reason in REASONS.items():
-        if reason.subject.name in ELSEWHERE:
-            first.setdefault(name, ELSEWHERE[reason.subject.name])
+        if reason.subject in ELSEWHERE:
+            first.setdefault(name, ELSEWHERE[reason.subject])
     text = (f"# Runbooks\n\n{MADE}\n\nWhat stands in `status.waitingFor`, by the first step at which it can. `switchover "
             "explain REASON` prints it. What the column WAITING-FOR shows besides are [gates](gates.md).\n")
     for step in (*steps(), ANY):
@@ -199,13 +200,13 @@ ELSEWHERE = {"rehearsal": "KafkaMigration: Rehearse", "coordination": "ConsumerG
 
 def sentence(reason: Reason) -> str:
     """The first sentence of what a reason means, in a cell of a table and without its links."""
-    words = re.sub(r"\[([^]]*)\](?:\([^)]*\)|\[\w+\])?", r"\1", " ".join(reason.meaning.partition("\n\n")[0].split()))
+    words = re.sub(r"\[([^]]*)\](?:\([^)]*\)|\[\w+\])?", r"\1", " ".join(section(reason).split("\n\n")[1].split()))
     return re.split(r"(?<=[^.]\.)\s+(?=[A-Z*`(])", words)[0].replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
 
 
 def all_pages() -> Mapping[str, str]:
     """Every page by the name of its file."""
-    return {**pages(), "gates.md": of_gates(), "README.md": index()}
+    return {"gates.md": of_gates(), "README.md": index()}
 
 
 if __name__ == "__main__":

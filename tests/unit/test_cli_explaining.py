@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import switchover
 from switchover.cli import doctor, operators, talking
-from switchover.cli.explaining import explain, gates, reasons
+from switchover.cli.explaining import explain, gates, plain, reasons, section
 from switchover.cli.main import app
 from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.schemas import paths, schemas
@@ -19,7 +19,6 @@ from switchover.engine.intent import RETRY, retry_of
 from switchover.outside.errors import Refused
 from switchover.reasons import REASONS
 from switchover.reasons.notes import NOTES
-from switchover.reasons.pages import explained
 
 ENGINE = Path(switchover.__file__).parent / "engine"
 RUNBOOKS = Path(__file__).parents[2] / "docs" / "runbooks"
@@ -28,7 +27,7 @@ RUNBOOKS = Path(__file__).parents[2] / "docs" / "runbooks"
 def test_every_reason_is_explained_from_the_package() -> None:
     assert {*reasons()} == {*REASONS, *NOTES}
     assert explain("AwaitingApproval") == (RUNBOOKS / "AwaitingApproval.md").read_text()
-    assert explain("GroupLag") == explained(REASONS["GroupLag"])
+    assert explain("GroupLag") == f"# GroupLag\n\n{plain(section(REASONS['GroupLag']))}"
 
 
 def test_a_gate_is_explained_as_the_column_shows_it() -> None:

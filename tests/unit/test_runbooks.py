@@ -8,21 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from switchover.cli.explaining import explain
+from switchover.cli.explaining import REFERENCE, explain, plain, sections
 from switchover.cluster.rehearsal import judge
 from switchover.engine import reconcile
 from switchover.groups import preflight as groups
 from switchover.groups.gates import membership
 from switchover.groups.gates.protocol import check_plain_assignments
-from switchover.reasons import REASONS, SUBJECTS, notes
-from switchover.reasons.pages import explained
-from switchover.reasons.reason import Reason, Urgency, has_command
+from switchover.reasons import REASONS, notes
+from switchover.reasons.reason import Reason
 from switchover.reasons.walk import MUST_HOLD
-from switchover.reasons.walk import SUBJECT as WALK
 from unit.given_reasons import CONSTANTS, FINDINGS, NOTED, NOTES, SOURCE, VERDICTS, reasons, reasons_in
 
 ROOT = Path(__file__).parents[2]
 RUNBOOKS = ROOT / "docs" / "runbooks"
+SUBJECTS = sorted({each.subject for each in REASONS.values()})
+COMMAND = re.compile(r"(?:^|`)(?:kubectl |switchover |kafka-|zookeeper-shell)", re.MULTILINE)
+"""What can be pasted, in backticks or on a line of its own."""
 
 
 def rehearsed() -> Iterator[tuple[str, str]]:
@@ -67,32 +68,40 @@ def test_the_tables_of_findings_say_of_a_note_what_explain_says() -> None:
 
 
 def test_what_is_prose_has_its_page_and_nothing_else_has_one() -> None:
-    of_subjects = {f"{subject.name}.md" for subject in SUBJECTS}
-    assert {page.name for page in RUNBOOKS.glob("*.md")} == {
-        *of_subjects, "README.md", "gates.md", *(f"{each.name}.md" for each in REASONS.values() if each.prose)}
+    assert {page.stem for page in RUNBOOKS.glob("*.md")} == {
+        *SUBJECTS, "README", "gates", *(each.name for each in REASONS.values() if each.prose)}
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_a_page_has_a_section_for_each_of_its_reasons_and_no_other(subject: str) -> None:
+    found = [*sections((RUNBOOKS / f"{subject}.md").read_text())]
+    assert found == sorted(each.name for each in REASONS.values() if each.subject == subject)
 
 
 @pytest.mark.parametrize("reason", REASONS.values(), ids=lambda reason: reason.name)
-def test_a_page_says_how_urgent_it_is_and_gives_a_command(reason: Reason) -> None:
-    page, _, anchor = reason.runbook.partition("#")
-    text = (ROOT / "docs" / page).read_text()
-    if anchor:
-        (text,) = [each for each in text.split("\n## ") if each.startswith(f"{reason.name}\n")]
-        assert reason.text in text
-    assert f"Urgency: {reason.urgency}." in text
-    assert has_command(text)
+def test_a_runbook_says_how_urgent_it_is_and_gives_a_command(reason: Reason) -> None:
+    texts = [sections((RUNBOOKS / f"{reason.subject}.md").read_text())[reason.name]]
+    if reason.prose:
+        texts.append((RUNBOOKS / f"{reason.name}.md").read_text())
+        assert f"]({reason.name}.md)" in texts[0]
+    for text in texts:
+        assert f"Urgency: {reason.urgency}.\n" in text
+        assert COMMAND.search(text)
 
 
-def test_a_reason_names_others_that_there_are() -> None:
-    named = {name for each in REASONS.values() for name in re.findall(r"\[([A-Z]\w+)\](?![(\w])", each.text)}
-    assert len(named) > 20
-    assert named <= set(REASONS)
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_a_reason_that_a_page_names_is_a_link_to_its_runbook(subject: str) -> None:
+    """`[OtherReason]` in the text, and where it leads at the page's end."""
+    text, *links = re.split(r"(?m)^(?=\[\w+\]: )", (RUNBOOKS / f"{subject}.md").read_text())
+    named = {name or words for words, name in REFERENCE.findall(text) if (name or words)[:1].isupper()}
+    assert named <= REASONS.keys()
+    led = {name: REASONS[name].runbook.removeprefix("runbooks/") for name in sorted(named)}
+    assert "".join(links) == "".join(f"[{name}]: {place}\n" for name, place in led.items())
 
 
 def test_on_a_terminal_a_link_is_the_name() -> None:
-    told = explained(Reason(WALK, "Late", Urgency.LOOK, "See [GroupLag], [the lag][LagUnhealthy] and `a[0]`.", do="Wait."))
-    assert told == (f"# Late\n\nUrgency: {Urgency.LOOK}.\n\nSee GroupLag, the lag (LagUnhealthy) and `a[0]`.\n\n"
-                    "**Do**: Wait.\n\n```\nswitchover status NAME\n```")
+    told = plain("See [GroupLag], [the lag][LagUnhealthy] and `a[0]`, [here](x.md).")
+    assert told == "See GroupLag, the lag (LagUnhealthy) and `a[0]`, [here](x.md)."
 
 
 def listed(lines: Iterable[str]) -> list[str]:

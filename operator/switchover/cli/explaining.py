@@ -1,8 +1,10 @@
 """`switchover explain`: of a reason, finding, gate or field what the package says of it; nobody is asked."""
 
 import json
+import re
 from collections.abc import Iterator
 from difflib import get_close_matches
+from functools import cache
 from importlib.resources import files
 
 from switchover.cli.objects import KINDS
@@ -10,9 +12,12 @@ from switchover.cli.schemas import Schema, properties, schemas
 from switchover.outside.errors import Refused
 from switchover.reasons import REASONS
 from switchover.reasons.notes import NOTES
-from switchover.reasons.pages import explained
+from switchover.reasons.reason import Reason
 
 RUNBOOKS = files("switchover") / "runbooks"
+"""docs/runbooks, which travels with the package."""
+REFERENCE = re.compile(r"\[([^][]+)\](?:\[(\w+)\])?(?![(\w])")
+"""`[OtherReason]`, or `[words][OtherReason]`."""
 
 
 def explain(what: str) -> str:
@@ -20,7 +25,7 @@ def explain(what: str) -> str:
     as kmig.spec.soakSeconds. Refused for none of them."""
     if what in REASONS:
         reason = REASONS[what]
-        return (RUNBOOKS / f"{what}.md").read_text(encoding="utf-8") if reason.prose else explained(reason)
+        return page(what) if reason.prose else f"# {what}\n\n{plain(section(reason))}"
     if what in NOTES:
         return NOTES[what].text
     if what and (found := "\n".join(field(what))):
@@ -39,8 +44,34 @@ def reasons() -> list[str]:
 
 def gates() -> dict[str, str]:
     """The section of the page of gates for each of them, by name."""
-    page = (RUNBOOKS / "gates.md").read_text(encoding="utf-8")
-    return {section.partition("\n")[0]: f"# {section.strip()}" for section in page.split("\n## ")[1:]}
+    return {name: f"# {name}\n\n{text}" for name, text in sections(page("gates")).items()}
+
+
+def section(reason: Reason) -> str:
+    """What the page of its subject says of a reason, as Markdown."""
+    return sections(page(reason.subject))[reason.name]
+
+
+@cache
+def page(name: str) -> str:
+    return (RUNBOOKS / f"{name}.md").read_text(encoding="utf-8")
+
+
+def sections(markdown: str) -> dict[str, str]:
+    """Each section of a page by its heading, without the links that stand at the page's end."""
+    found = (each.partition("\n") for each in re.sub(r"(?m)^\[\w+\]: .*$", "", markdown).split("\n## ")[1:])
+    return {name: text.strip() for name, _, text in found}
+
+
+def plain(markdown: str) -> str:
+    """To be read on a terminal: a link to another reason is its name."""
+    def named(found: re.Match[str]) -> str:
+        words, name = found.groups()
+        if (name or words) not in REASONS:
+            return found[0]
+        return words if name is None else f"{words} ({name})"
+
+    return REFERENCE.sub(named, markdown)
 
 
 def field(dotted: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Why a migration waits: every reason that a gate can give, in a module for each subject.
+"""Why a migration waits: every reason that a gate can give, in a module for each subject. Their texts are docs/runbooks.
 
 A gate passes the reason itself and not its name, so that none can be given that says nothing.
 """
@@ -18,11 +18,10 @@ from switchover.reasons import (
     walk,
     workloads,
 )
-from switchover.reasons.reason import Reason, Subject
+from switchover.reasons.reason import Reason
 
 MODULES = (walk, preflight_cluster, rehearsal, workloads, controllers, brokers, dual_write, rollback, ending,
            preflight_group, members, lag, coordination)
-SUBJECTS: tuple[Subject, ...] = tuple(module.SUBJECT for module in MODULES)
 REASONS: dict[str, Reason] = {
     each.name: each for module in MODULES for each in vars(module).values() if isinstance(each, Reason)}
 """Every reason by its name."""

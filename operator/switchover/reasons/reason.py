@@ -1,13 +1,10 @@
-"""A reason: why a gate is closed, how urgent that is, and what a person does about it.
+"""A reason: why a gate is closed, and how urgent that is. Whatever a gate answers but a pass names one.
 
-Whatever a gate answers but a pass names one. The page that a person opens is made of it, and `switchover explain` prints it.
+What it means, and what a person does about it, is Markdown in docs/runbooks, which `switchover explain` prints.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
-
-COMMANDS = ("kubectl ", "switchover ", "kafka-", "zookeeper-shell")
-"""How a line begins that can be pasted."""
 
 
 class Urgency(StrEnum):
@@ -20,49 +17,18 @@ class Urgency(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """What several reasons are about: a page of docs/runbooks by this name, and the command that shows its state."""
-
-    name: str
-    title: str
-    command: str
-
-
-@dataclass(frozen=True, slots=True)
 class Reason:
-    """`name` is the CamelCase word that status and Events show. The texts are Markdown; in them `[OtherReason]` is a link.
+    """`name` is the CamelCase word that status and Events show, `subject` the page of docs/runbooks that has its section.
 
-    With `prose` the reason has a page of its own beside that of its subject, and says here only what it means.
+    With `prose` it has a page of its own besides, and the section says only what it means.
     """
 
-    subject: Subject
+    subject: str
     name: str
     urgency: Urgency
-    meaning: str
-    look: str = ""
-    do: str = ""
     prose: bool = False
 
     @property
     def runbook(self) -> str:
         """Where its text is, below docs/."""
-        return f"runbooks/{self.name}.md" if self.prose else f"runbooks/{self.subject.name}.md#{self.name.lower()}"
-
-    @property
-    def text(self) -> str:
-        """All that is known of it but its name, as Markdown; at least one line of it can be pasted."""
-        parts = [f"Urgency: {self.urgency}.", self.meaning]
-        for what, text in (("Look at", self.look), ("Do", self.do)):
-            if text:
-                gap = "\n\n" if text.startswith("```") else " "
-                parts.append(f"**{what}**:{gap}{text}")
-        if self.prose:
-            parts.append(f"**All of it**: [{self.name}.md]({self.name}.md).")
-        if not has_command(self.look + self.do):
-            parts.append(f"```\n{self.subject.command}\n```")
-        return "\n\n".join(parts)
-
-
-def has_command(text: str) -> bool:
-    """Whether a text gives a command, in backticks or on a line of its own."""
-    return any(f"`{word}" in text or f"\n{word}" in text for word in COMMANDS)
+        return f"runbooks/{self.name}.md" if self.prose else f"runbooks/{self.subject}.md#{self.name.lower()}"
