@@ -136,17 +136,18 @@ ledger: venv ## which long tests have run on this commit; WRITE=1: into docs/lon
 
 DOCS := build/docs
 MKDOCS = NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs
-.PHONY: docs docs-serve reference
-docs: $(DOCS)/installed ## the documentation as a website, build/site/; a dead link fails. REPOSITORY=https://…/main: links to code go there
+.PHONY: docs docs-serve reference pictures
+docs: $(DOCS)/installed reference ## the documentation as a website, build/site/; a dead link fails. REPOSITORY=https://…/main: links to code go there
 	$(call say,documentation)
 	$(MKDOCS) build --config-file website/mkdocs.yml
 
-docs-serve: $(DOCS)/installed ## the same at http://127.0.0.1:8000, made anew at each change
+docs-serve: $(DOCS)/installed reference ## the same at http://127.0.0.1:8000, made anew at each change
 	$(MKDOCS) serve --config-file website/mkdocs.yml
 
-reference: venv ## write docs/reference/ and docs/pictures/ from CRDs, commands, metrics, runbooks, the plans and the member's tables
+reference: venv ## write docs/reference/, which is not committed, from CRDs, commands, metrics, reasons and gates
 	$(BIN)/python website/reference.py
-	$(BIN)/python website/runbooks.py
+
+pictures: venv ## write docs/pictures/ from the plans and the member's tables
 	$(BIN)/python website/step_pictures.py
 	$(BIN)/python website/batch_pictures.py
 	$(BIN)/python website/member_pictures.py

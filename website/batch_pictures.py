@@ -1,4 +1,4 @@
-"""Pictures of a group's pods at the end of each batch, made from the plans of a ConsumerGroupMigration. `make reference`
+"""Pictures of a group's pods at the end of each batch, made from the plans of a ConsumerGroupMigration. `make pictures`
 writes them.
 
 The plans' own rollouts say which batches there are and how large they are, which pods they take, and what these become.

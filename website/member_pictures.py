@@ -1,4 +1,4 @@
-"""Pictures of the states of a migration-enabled consumer's member, made from its tables. `make reference` writes them.
+"""Pictures of the states of a migration-enabled consumer's member, made from its tables. `make pictures` writes them.
 
 Nothing is placed by hand: states stand below each other in the order of their table, arrows to the next one go straight
 down, others down on the right and up on the left, each in a lane where it meets no other.

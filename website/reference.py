@@ -1,4 +1,4 @@
-"""The pages of docs/reference/, out of CRDs, command line, metrics and reasons. `make reference` writes them.
+"""The pages of docs/reference/, of CRDs, commands, metrics, reasons and gates. `make docs` writes them; none is committed.
 
 A field, metric, command or option without words raises ValueError.
 """
@@ -13,15 +13,17 @@ import yaml
 from prometheus_client import CollectorRegistry
 from typer.testing import CliRunner
 
-import runbooks
 from switchover.api.kafka_migration import FORMERLY
+from switchover.cli import gates
+from switchover.cli.explaining import section
 from switchover.cli.main import app
 from switchover.operator.metrics import INFO, METRICS, Metrics
 from switchover.reasons import REASONS
+from switchover.reasons.reason import Reason
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "reference"
-MADE = "<!-- Written by `make reference`. -->\n"
+MADE = "<!-- Written by `make docs`. -->\n"
 KUBERNETES = {"apiVersion", "kind", "metadata"}
 """What every object has, and Kubernetes describes."""
 
@@ -101,7 +103,7 @@ def resource(file: Path) -> str:
             + "".join(line for name, part in parts.items() for line in fields(name, part)))
 
 
-# --- commands, metrics, reasons -----------------------------------------------------------------------------------------
+# --- commands, metrics, reasons, gates -----------------------------------------------------------------------------------
 
 
 def commands() -> str:
@@ -133,13 +135,46 @@ def metrics() -> str:
             "| metric | type | labels | says |\n|---|---|---|---|\n" + "".join(rows))
 
 
+def linked(name: str) -> str:
+    return f"[{name}](../{REASONS[name].runbook})"
+
+
 def reasons() -> str:
-    """Every reason in the order of the alphabet, with what it says first."""
-    rows = [row(f"[{name}](../{reason.runbook})", runbooks.sentence(reason)) for name, reason in sorted(REASONS.items())]
-    return (f"# Reasons\n\n{MADE}\nWhat stands in `status.waitingFor`, each with its runbook; `switchover explain REASON` "
-            "prints it. By steps: [runbooks](../runbooks/README.md). Findings of Preflight without one: "
-            "[of a cluster](../preflight.md), [of a group](../preflight-groups.md).\n\n| reason | |\n|---|---|\n"
-            + "".join(rows))
+    """Every reason once, below the first step at which a gate can give it."""
+    first: dict[str, str] = {}
+    for step, of in gates.steps().items():
+        for name in sorted({name for gate in of for name in gates.given(gate.check)}):
+            first.setdefault(name, step)
+    for name, reason in REASONS.items():
+        if reason.subject in ELSEWHERE:
+            first.setdefault(name, ELSEWHERE[reason.subject])
+    text = (f"# Reasons\n\n{MADE}\nWhat stands in `status.waitingFor`, by the first step at which it can. `switchover "
+            "explain REASON` prints its runbook. What the column WAITING-FOR shows besides are [gates](gates.md). Findings "
+            "of Preflight without a runbook: [of a cluster](../preflight.md), [of a group](../preflight-groups.md).\n")
+    for step in (*gates.steps(), gates.ANY):
+        names = sorted(name for name in REASONS if first.get(name, gates.ANY) == step)
+        if names:
+            rows = "".join(
+                row(linked(name), REASONS[name].urgency.partition(":")[0], sentence(REASONS[name])) for name in names)
+            text += f"\n## {step}\n\n| reason | urgency | |\n|---|---|---|\n{rows}"
+    return text
+
+
+ELSEWHERE = {"rehearsal": "KafkaMigration: Rehearse", "coordination": "ConsumerGroupMigration: Preflight"}
+"""Where the reasons of a subject are given that no check names: those of the rehearsal's report, and of registrations."""
+
+
+def sentence(reason: Reason) -> str:
+    """The first sentence of what a reason means, in a cell of a table and without its links."""
+    words = re.sub(r"\[([^]]*)\](?:\([^)]*\)|\[\w+\])?", r"\1", " ".join(section(reason).split("\n\n")[1].split()))
+    return re.split(r"(?<=[^.]\.)\s+(?=[A-Z*`(])", words)[0].replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
+
+
+def all_gates() -> str:
+    """Every gate, with what it can wait for."""
+    text = (f"# Gates\n\n{MADE}\nThe column WAITING-FOR shows a reason, or a gate with how long it has passed and how "
+            f"long it must: `AllInSync 4/9 s` ({linked('MustHold')}). `status.gates` has all that were judged.\n")
+    return text + "".join(f"\n## {name}\n\n{gates.explained(name, linked)}\n" for name in gates.names())
 
 
 def pages() -> Mapping[str, str]:
@@ -148,6 +183,7 @@ def pages() -> Mapping[str, str]:
         **{f"{file.stem.partition('_')[2].removesuffix('s')}.md": resource(file)
            for file in (ROOT / "crds").glob("*.yaml")},
         "commands.md": commands(), "metrics.md": metrics(), "reasons.md": reasons(),
+        "gates.md": all_gates(),
     }
 
 

@@ -1,4 +1,4 @@
-"""Pictures of brokers, controllers and ZooKeeper at the end of each step, made from the plan. `make reference` writes them.
+"""Pictures of brokers, controllers and ZooKeeper at the end of each step, made from the plan. `make pictures` writes them.
 
 The plan's own rollouts say which node is in which mode, and its gates when Kafka's controllers claim the cluster, when they
 write to ZooKeeper, when they cease to, and when ZooKeeper stands still.

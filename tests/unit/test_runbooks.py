@@ -69,7 +69,13 @@ def test_the_tables_of_findings_say_of_a_note_what_explain_says() -> None:
 
 def test_what_is_prose_has_its_page_and_nothing_else_has_one() -> None:
     assert {page.stem for page in RUNBOOKS.glob("*.md")} == {
-        *SUBJECTS, "README", "gates", *(each.name for each in REASONS.values() if each.prose)}
+        *SUBJECTS, "README", *(each.name for each in REASONS.values() if each.prose)}
+
+
+def test_the_index_names_the_page_of_each_subject() -> None:
+    listed = re.findall(r"^\* \[(.*)\]\((.*)\.md\)$", (RUNBOOKS / "README.md").read_text(), re.MULTILINE)
+    titles = [(RUNBOOKS / f"{subject}.md").read_text().partition("\n")[0] for _, subject in listed]
+    assert (sorted(subject for _, subject in listed), [f"# {title}" for title, _ in listed]) == (SUBJECTS, titles)
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)

@@ -30,9 +30,11 @@ def explain(what: str) -> str:
         return NOTES[what].text
     if what and (found := "\n".join(field(what))):
         return found
-    if (gate := gates().get(what.partition("/")[0])) is not None:         # Replace/kafka-1
-        return gate
-    near = [] if "." in what else get_close_matches(what, [*REASONS, *NOTES, *gates()], n=3)
+    from switchover.cli import gates  # every plan: whoever asks for none need not wait
+
+    if (gate := what.partition("/")[0]) in gates.names():                 # Replace/kafka-1
+        return f"# {gate}\n\n{gates.explained(gate)}"
+    near = [] if "." in what else get_close_matches(what, [*REASONS, *NOTES, *gates.names()], n=3)
     hint = f"did you mean {', '.join(near)}?" if near else "reasons stand in status.waitingFor, fields begin with spec."
     raise Refused(f"{what} is neither a reason nor a finding nor a gate nor a field; {hint}")
 
@@ -40,11 +42,6 @@ def explain(what: str) -> str:
 def reasons() -> list[str]:
     """Every reason and every finding."""
     return sorted({*REASONS, *NOTES})
-
-
-def gates() -> dict[str, str]:
-    """The section of the page of gates for each of them, by name."""
-    return {name: f"# {name}\n\n{text}" for name, text in sections(page("gates")).items()}
 
 
 def section(reason: Reason) -> str:

@@ -325,6 +325,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def _reasons(incomplete: str) -> list[str]:
-    from switchover.cli.explaining import gates, reasons
+    from switchover.cli import gates
+    from switchover.cli.explaining import reasons
 
-    return [each for each in (*reasons(), *gates()) if each.startswith(incomplete)]
+    return [each for each in (*reasons(), *gates.names()) if each.startswith(incomplete)]

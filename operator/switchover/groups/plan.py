@@ -3,9 +3,10 @@
 Slots go from Original to Target, over Intermediate where the spec has a bridge (picture.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import product
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, CoordinationMigration
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
@@ -128,6 +129,14 @@ def plan_of(spec: ConsumerGroupMigrationSpec) -> Plan[Picture]:
         spec.coordination, spec.audit.enabled, spec.protocol is not None and spec.protocol.strategy == "Offline",
         any(workload.bridge is not None for workload in spec.workloads), spec.protocol is not None,
         spec.assignment_strategy is not None))
+
+
+def plans() -> Iterator[Plan[Picture]]:
+    """Every plan that a spec can ask for."""
+    moved = (CoordinationMigration.model_validate({"to": to, "replace": replace})
+             for to, replace in product(("Kafka", "ZooKeeper"), ("All", "Nothing")))
+    for between in (None, *moved):
+        yield from (_plan(_Shape(between, *flags)) for flags in product((False, True), repeat=5))
 
 
 @lru_cache(maxsize=64)

@@ -1,44 +1,25 @@
-"""The pages of docs/runbooks/ that nobody writes: the gates, and the index by steps.
+"""Every gate of every plan: at which steps it is judged, what it is for, and which reasons it can give.
 
-Which reasons a gate can give is found in its check: every function that it calls, as far as names tell. `make reference`
-writes them.
+The reasons are found in its check: every function that it calls, as far as names tell.
 """
 
 import inspect
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from functools import partial
-from pathlib import Path
+from functools import cache, partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-import yaml
-
-from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
-from switchover.cli.explaining import section
 from switchover.cluster.picture import Picture as ClusterPicture
 from switchover.cluster.plan import PLAN
 from switchover.engine.gate import Gate
 from switchover.engine.plan import Plan
+from switchover.groups import plan
 from switchover.groups.picture import Picture as GroupPicture
-from switchover.groups.plan import plan_of
-from switchover.reasons import REASONS
 from switchover.reasons.reason import Reason, Urgency
 
-ROOT = Path(__file__).parents[1]
-RUNBOOKS = ROOT / "docs" / "runbooks"
-MADE = "<!-- Written by `make reference`. -->"
+ANY = "At any step"
 PICTURES = {"switchover.cluster": ClusterPicture, "switchover.groups": GroupPicture}
-
-
-def plans() -> Iterator[tuple[str, Plan[Any]]]:
-    """Every plan that there is: that of a cluster, and those of the groups on the page of the resources."""
-    yield "KafkaMigration", PLAN
-    for text in re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs" / "api.md").read_text(), re.DOTALL | re.MULTILINE):
-        for found in yaml.safe_load_all(text):
-            if isinstance(found, dict) and found.get("kind") == "ConsumerGroupMigration":
-                yield "ConsumerGroupMigration", plan_of(ConsumerGroupMigrationSpec.model_validate(found["spec"]))
 
 
 def gates_of(value: object) -> Iterator[Gate[Any]]:
@@ -53,11 +34,14 @@ def gates_of(value: object) -> Iterator[Gate[Any]]:
             yield from gates_of(getattr(value, field.name))
 
 
+@cache
 def steps() -> Mapping[str, list[Gate[Any]]]:
     """The gates of every step of every plan, by the kind and name of the step."""
     found: dict[str, list[Gate[Any]]] = {}
-    for kind, plan in plans():
-        for step in plan.steps:
+    plans: Iterable[tuple[str, Plan[Any]]] = (
+        ("KafkaMigration", PLAN), *(("ConsumerGroupMigration", each) for each in plan.plans()))
+    for kind, each in plans:
+        for step in each.steps:
             known = found.setdefault(f"{kind}: {step.name}", [])
             known += [gate for gate in unique(gates_of(step)) if gate.name not in {each.name for each in known}]
     return found
@@ -117,10 +101,6 @@ def names_in(code: CodeType) -> Iterator[str]:
             yield from names_in(each)
 
 
-def linked(name: str) -> str:
-    return f"[{name}]({REASONS[name].runbook.removeprefix('runbooks/')})"
-
-
 def said_of(check: object) -> str:
     """What a check's docstring says first; of one that is made of a function that finds, that function's."""
     functions = [check, *(cell.cell_contents for cell in getattr(check, "__closure__", None) or ())]
@@ -146,69 +126,26 @@ OF_THE_WALK: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 """What the walk itself waits for at any step, with what it can wait for."""
 
+def names() -> list[str]:
+    """Of every gate, and of what the walk itself waits for."""
+    return sorted({*OF_THE_WALK, *(gate.name for gates in steps().values() for gate in gates)})
 
-def of_gates() -> str:
-    """The page of the gates: what the column WAITING-FOR shows while one must hold, and what each can wait for."""
-    at: dict[str, dict[str, list[str]]] = {}
-    words: dict[str, str] = {}
-    reasons: dict[str, set[str]] = {}
+
+def explained(name: str, linked: Callable[[str], str] = str) -> str:
+    """A gate as Markdown: what the column WAITING-FOR shows while it must hold, and what it can wait for."""
+    said, can_be = OF_THE_WALK.get(name, ("", ()))
+    at: dict[str, list[str]] = {}
+    reasons = {*can_be}
     for step, gates in steps().items():
-        kind, _, name = step.partition(": ")
+        kind, _, of = step.partition(": ")
         for gate in gates:
-            at.setdefault(gate.name, {}).setdefault(kind, []).append(name)
-            words[gate.name] = words.get(gate.name) or said_of(gate.check)
-            reasons.setdefault(gate.name, set()).update(given(gate.check))
-    text = (f"# Gates\n\n{MADE}\n\nThe column WAITING-FOR shows a reason, or a gate with how long it has passed and how "
-            f"long it must: `AllInSync 4/9 s` ({linked('MustHold')}). `status.gates` has all that were judged.\n")
-    for name, (said, can_be) in OF_THE_WALK.items():
-        at.setdefault(name, {})[ANY] = []
-        words.setdefault(name, said)
-        reasons.setdefault(name, set()).update(can_be)
-    for name in sorted(at):
-        where = "; ".join(": ".join(filter(None, (kind, ", ".join(of)))) for kind, of in at[name].items())
-        can = f"Can wait for {', '.join(map(linked, sorted(reasons[name])))}." if reasons[name] else "It waits for nothing."
-        parts = [f"Urgency: that of the reason; while it only must hold, {Urgency.NONE}.", words[name], f"{where}. {can}",
-                 "```\nswitchover status NAME\n```"]
-        text += f"\n## {name}\n\n" + "\n\n".join(filter(None, parts)) + "\n"
-    return text
-
-
-def index() -> str:
-    """Every reason once, below the first step at which a gate can give it."""
-    first: dict[str, str] = {}
-    for step, gates in steps().items():
-        for name in sorted({name for gate in gates for name in given(gate.check)}):
-            first.setdefault(name, step)
-    for name, reason in REASONS.items():
-        if reason.subject in ELSEWHERE:
-            first.setdefault(name, ELSEWHERE[reason.subject])
-    text = (f"# Runbooks\n\n{MADE}\n\nWhat stands in `status.waitingFor`, by the first step at which it can. `switchover "
-            "explain REASON` prints it. What the column WAITING-FOR shows besides are [gates](gates.md).\n")
-    for step in (*steps(), ANY):
-        names = sorted(name for name in REASONS if first.get(name, ANY) == step)
-        if names:
-            rows = "".join(f"| {linked(name)} | {REASONS[name].urgency.partition(':')[0]} | {sentence(REASONS[name])} |\n"
-                           for name in names)
-            text += f"\n## {step}\n\n| reason | urgency | |\n|---|---|---|\n{rows}"
-    return text
-
-
-ANY = "At any step"
-ELSEWHERE = {"rehearsal": "KafkaMigration: Rehearse", "coordination": "ConsumerGroupMigration: Preflight"}
-"""Where the reasons of a subject are told that no check names: those of the rehearsal's report, and of registrations."""
-
-
-def sentence(reason: Reason) -> str:
-    """The first sentence of what a reason means, in a cell of a table and without its links."""
-    words = re.sub(r"\[([^]]*)\](?:\([^)]*\)|\[\w+\])?", r"\1", " ".join(section(reason).split("\n\n")[1].split()))
-    return re.split(r"(?<=[^.]\.)\s+(?=[A-Z*`(])", words)[0].replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
-
-
-def all_pages() -> Mapping[str, str]:
-    """Every page by the name of its file."""
-    return {"gates.md": of_gates(), "README.md": index()}
-
-
-if __name__ == "__main__":
-    for name, text in all_pages().items():
-        (RUNBOOKS / name).write_text(text)
+            if gate.name == name:
+                at.setdefault(kind, []).append(of)
+                said = said or said_of(gate.check)
+                reasons |= given(gate.check)
+    if can_be:
+        at[ANY] = []
+    where = "; ".join(": ".join(filter(None, (kind, ", ".join(of)))) for kind, of in at.items())
+    can = f"Can wait for {', '.join(map(linked, sorted(reasons)))}." if reasons else "It waits for nothing."
+    return "\n\n".join(filter(None, [f"Urgency: that of the reason; while it only must hold, {Urgency.NONE}.", said,
+                                     f"{where}. {can}", "```\nswitchover status NAME\n```"]))
