@@ -1,4 +1,5 @@
-"""`switchover run` that counts what it asks, into the file COUNTS four times a second, as JSON. For measure_scale.py."""
+"""`switchover run` that counts what it asks, into the file COUNTS four times a second, as JSON; with MEMORY as in a container
+of so many MiB. For measure_scale.py."""
 
 import asyncio
 import json
@@ -17,6 +18,7 @@ from switchover.kafka.client import connection
 from switchover.operator.handlers import Loops
 from switchover.operator.run import run_operator
 from switchover.operator.settings import read_settings
+from switchover.outside import memory
 
 EVERY = 0.05                # seconds between two wake-ups, whose lateness is the loop's
 
@@ -99,5 +101,7 @@ async def main() -> None:
 
 if __name__ == "__main__":
     os.environ.setdefault("USER", "switchover")
+    if mebibytes := os.environ.get("MEMORY"):
+        memory.limit = lambda: int(mebibytes) * memory.MIB
     count()
     asyncio.run(main())

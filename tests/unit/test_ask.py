@@ -27,7 +27,7 @@ class Trees:
         return "tree"
 
 
-def readings_within(seconds: int, takes: float, *, answers: bool, rests: int = 1) -> int:
+def readings_within(seconds: int, takes: float, *, answers: bool, rests: int = 5) -> int:
     """How often it was read by somebody who asks every second."""
     clock = Clock(0.0)
     trees, background = Trees(clock, takes, answers), Background[str]("the tree is", 20.0, clock, rests=rests)
@@ -44,18 +44,18 @@ def readings_within(seconds: int, takes: float, *, answers: bool, rests: int = 1
 
 def test_an_answer_is_good_for_its_seconds() -> None:
     assert readings_within(99, 1.0, answers=True) == 5
-    assert readings_within(300, 20.0, answers=True, rests=5) == 3
+    assert readings_within(300, 20.0, answers=True) == 3
 
 
 def test_one_without_an_answer_rests_as_long_as_it_took() -> None:
-    assert readings_within(1000, 100.0, answers=False) == 5
+    assert readings_within(1000, 100.0, answers=False, rests=1) == 5
     assert readings_within(10, 0.0, answers=False) == 10, "one that was refused at once costs nothing"
 
 
 async def test_no_pass_waits_for_a_long_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ask, "PATIENCE_SECONDS", 0.1)
     clock, goes_on = Clock(0.0), asyncio.Event()
-    background = Background[int]("topics are", 0.0, clock)
+    background = Background[int]("topics are", 0.0, clock, rests=1)
 
     async def read() -> int:
         await goes_on.wait()

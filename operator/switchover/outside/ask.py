@@ -148,10 +148,11 @@ def _seen(task: "asyncio.Task[Any]") -> None:
 class Background(Generic[T]):
     """A reading that takes long where ZooKeeper has much: it goes on behind the passes and is good for `seconds`.
 
-    Between two it rests as long as one took, at least, or so many times as long: nobody is asked all the time.
+    Between two it rests five times as long as one took, at least, or `rests` times where a new answer counts for more than
+    the processor (docs/measurements.md#the-largest-cluster).
     """
 
-    def __init__(self, what: str, seconds: float, clock: Clock, *, rests: int = 1) -> None:
+    def __init__(self, what: str, seconds: float, clock: Clock, *, rests: int = 5) -> None:
         self._being_read = Unknown(f"{what} being read")
         self._seconds = seconds
         self._rests = rests

@@ -111,8 +111,10 @@ class Observer:
         self._groups = WatchedGroups(clock)
         self._rehearsals = Rehearsals(workloads, clock)
         self._topics: Background[ZooKeeperTopics] = Background("topics in ZooKeeper are", 0.0, clock)
-        self._epoch: Background[int] = Background("the states of the partitions are", STATES_SECONDS, clock)
-        self._stateless: Background[Stateless] = Background("the states of the partitions are", STATES_SECONDS, clock)
+        self._epoch: Background[int] = Background(
+            "the states of the partitions are", STATES_SECONDS, clock, rests=1)
+        self._stateless: Background[Stateless] = Background(
+            "the states of the partitions are", STATES_SECONDS, clock, rests=1)
         self._answers = Answers(clock)
 
     async def close(self) -> None:

@@ -43,7 +43,7 @@ class Examiner:
         self._zookeeper = zookeeper
         self._clock = clock
         self._answers = Answers(clock)
-        self._ids: Background[dict[int, Observed[TopicIds]]] = Background("topics' ids are", 0.0, clock, rests=5)
+        self._ids: Background[dict[int, Observed[TopicIds]]] = Background("topics' ids are", 0.0, clock)
         self._malformed: Background[Mapping[str, str]] = Background("ZooKeeper's metadata is", TREE_SECONDS, clock)
         self._idle: Background[IdleGroups] = Background("groups in ZooKeeper are", IDLE_GROUPS_SECONDS, clock)
 
