@@ -1,5 +1,7 @@
-"""`switchover run` that counts what it asks, into the file COUNTS four times a second, as JSON; with MEMORY as in a container
-of so many MiB. For measure_scale.py."""
+"""`switchover run` that counts what it asks, into the file COUNTS four times a second, as JSON. For measure_scale.py.
+
+With MEMORY it goes by a limit of so many MiB, as in a container.
+"""
 
 import asyncio
 import json

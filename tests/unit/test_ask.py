@@ -75,3 +75,30 @@ async def test_no_pass_waits_for_a_long_reading(monkeypatch: pytest.MonkeyPatch)
     goes_on.clear()
     clock.seconds += 9
     assert [await a_pass(), await a_pass()] == [6, 6]
+
+
+async def test_what_is_decided_upon_was_read_lately(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ask, "PATIENCE_SECONDS", 0.1)
+    clock, goes_on = Clock(0.0), asyncio.Event()
+    background = Background[int]("topics are", 0.0, clock)
+
+    async def read() -> int:
+        begun = clock.seconds
+        await goes_on.wait()
+        clock.seconds += 10
+        return round(begun)
+
+    async def newest(fresh: bool) -> object:
+        found = await background.newest(read, fresh=fresh)
+        return found.value if isinstance(found, Known) else found.why
+
+    goes_on.set()
+    assert await newest(fresh=True) == 0
+    clock.seconds += 20
+    assert [await newest(fresh=True), await newest(fresh=False)] == [0, 0], "it took 10 s, and is 30 s old"
+    clock.seconds += 1
+    goes_on.clear()
+    assert [await newest(fresh=False), await newest(fresh=True)] == [0, "topics are being read"]
+    assert await newest(fresh=False) == 0, "it is shown meanwhile"
+    goes_on.set()
+    assert await newest(fresh=True) == 31

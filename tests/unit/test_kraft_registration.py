@@ -5,7 +5,7 @@ from dataclasses import replace
 from switchover.api.status import Verdict as Outcome
 from switchover.outside.observed import Unknown
 from unit.kraft_gates import GATES, all_kraft, outcome, to_c
-from unit.kraft_spoilers import zookeeper
+from unit.kraft_spoilers import silent, zookeeper
 from unit.pictures import with_fact
 
 
@@ -17,10 +17,12 @@ def test_a_broker_in_mode_kraft_must_have_left_zookeeper():
 
 def test_those_are_named_that_have_lost_zookeeper_and_need_it():
     gate, moving = GATES["OthersInZooKeeper"], to_c()           # broker 0 moves, 1 and 2 are in mode Migration
-    assert "brokers 1, 2 are not in /brokers/ids" in gate.check(zookeeper(brokers={})(moving)).message
-    assert "broker 2 is not in /brokers/ids" in gate.check(zookeeper(brokers={1: {}})(moving)).message
+    assert "brokers 1, 2 answer, and are not in /brokers/ids" in gate.check(zookeeper(brokers={})(moving)).message
+    assert "broker 2 answers, and is not in /brokers/ids" in gate.check(zookeeper(brokers={1: {}})(moving)).message
     assert gate.check(zookeeper(brokers={1: {}, 2: {}})(moving)).outcome is Outcome.PASS
     assert gate.check(with_fact(all_kraft(), "zookeeper", Unknown("stopped"))).outcome is Outcome.PASS
+    quiet = gate.check(silent("answers", 2)(zookeeper(brokers={1: {}})(moving)))
+    assert quiet.outcome is Outcome.PASS, "one that does not answer is said elsewhere to be silent"
     nodes = moving.position.nodes                                     # the batch of broker 1 gave way to a remedy
     position = replace(moving.position, nodes={**nodes, "kafka-1": replace(nodes["kafka-1"], settled=False)})
     assert gate.check(zookeeper(brokers={2: {}})(moving.at(position))).outcome is Outcome.PASS

@@ -44,14 +44,15 @@ Goal = Callable[[Picture], tuple[Effect, ...]]
 Replace = Callable[[Picture, str, Sight], Effect]
 
 Gates = tuple[Gate[Picture], ...]
-BEFORE_A_RESTART: Gates = (
-    workloads.NODES_SCHEDULABLE, registration.OTHERS_IN_ZOOKEEPER, replicas.RESTART_IS_SAFE, replicas.ADDRESSES_KNOWN)
+BEFORE_A_RESTART: Gates = (workloads.NODES_SCHEDULABLE, replicas.RESTART_IS_SAFE, replicas.ADDRESSES_KNOWN)
 BEFORE_A_BROKER: Gates = (workloads.TEMPLATE_IS_OURS, *BEFORE_A_RESTART)
 BEFORE_A_BROKER_GOES_BACK: Gates = (
     to_zookeeper.TEMPLATE_IS_ORIGINAL, workloads.NODES_SCHEDULABLE, to_zookeeper.ZOOKEEPER_RULES, disks.DISKS_ALLOW_ROLLBACK)
 BEFORE_A_BROKER_MOVES: Gates = (WITHIN_WINDOW, *BEFORE_A_BROKER, registration.MODES_ON_RECORD)
 KEPT: Gates = (workloads.REPLICAS_UNCHANGED, volumes.VOLUMES_KEPT, credentials.LISTENER_CREDENTIALS)
-IN_ORDER: Gates = (registration.OTHERS_IN_ZOOKEEPER, lag.GROUPS_HEALTHY, channels.FOLLOWERS_TAKEN_BACK)
+IN_ORDER: Gates = (lag.GROUPS_HEALTHY, channels.FOLLOWERS_TAKEN_BACK)
+ZOOKEEPER_LEADS: Gates = (registration.OTHERS_IN_ZOOKEEPER,)
+"""Until KRaft's controllers lead, a broker that has lost ZooKeeper is none of the cluster's."""
 CHANNELS: Gates = (channels.FOLLOWERS_TAKEN_BACK, channels.FORWARDS)
 BROKER_WATCH: Gates = (*IN_ORDER, dual_write.NO_PHANTOM_COPY, *KEPT)
 TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
@@ -182,8 +183,7 @@ STOPPED = controllers(NodeMode.STOPPED, rollback.to_stop, sizes=rollback.stop_si
                       before=(to_zookeeper.PARTITION_VERSIONS,), after=(to_zookeeper.CONTROLLERS_STOPPED,))
 BACK_TO_ZOOKEEPER = brokers(
     NodeMode.ZOOKEEPER, rollback.to_zookeeper, sizes=nodes.one_by_one, assign=rollback.no_files,
-    before=(*BEFORE_A_BROKER_GOES_BACK, registration.OTHERS_IN_ZOOKEEPER, channels.FOLLOWERS_TAKEN_BACK,
-            replicas.RESTART_IS_SAFE, replicas.ADDRESSES_KNOWN),
+    before=(*BEFORE_A_BROKER_GOES_BACK, channels.FOLLOWERS_TAKEN_BACK, replicas.RESTART_IS_SAFE, replicas.ADDRESSES_KNOWN),
     after=(*AFTER_A_PLAIN_BROKER, channels.FOLLOWERS_TAKEN_BACK), needs=ON_ZOOKEEPER)
 LEADER_BACK = Rescue((channels.FOLLOWERS_TAKEN_BACK,), brokers(
     NodeMode.ZOOKEEPER, nodes.leader_that_is_stuck, sizes=nodes.one_by_one, assign=rollback.no_files, restart=True,
@@ -208,7 +208,7 @@ PLAN: Plan[Picture] = Plan((
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_IDENTIFIED),
              assigns=nodes.assign_brokers,
-             watch=(*IN_ORDER, workloads.REPLICAS_UNCHANGED), rescues=(LEADER_RESTARTED,),
+             watch=(*ZOOKEEPER_LEADS, *IN_ORDER, workloads.REPLICAS_UNCHANGED), rescues=(LEADER_RESTARTED,),
              goal=goals.claim_to_upgrade,
              keep=goals.keep_on_delete,
              rollouts=(TO_PINNED,)),
@@ -217,7 +217,7 @@ PLAN: Plan[Picture] = Plan((
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_ON_RECORD),
              assigns=nodes.assign_missing_brokers,
-             watch=(*IN_ORDER, workloads.REPLICAS_UNCHANGED), rescues=(LEADER_RESTARTED,),
+             watch=(*ZOOKEEPER_LEADS, *IN_ORDER, workloads.REPLICAS_UNCHANGED), rescues=(LEADER_RESTARTED,),
              goal=goals.claim_to_raise,
              keep=goals.keep_on_delete,
              rollouts=(TO_RAISED,)),
@@ -235,7 +235,7 @@ PLAN: Plan[Picture] = Plan((
              done=(to_zookeeper.CONTROLLERS_GONE,), one_way=True, critical=rollback.is_critical)),
     Step(Name.ENABLE_MIGRATION, rests_on=RECORD, estimate=estimate.enable, expected=step.BECOMING_READY,
          forward=Leg(
-             enter=(WITHIN_WINDOW,), watch=BROKER_WATCH, goal=goals.take_templates_over,
+             enter=(WITHIN_WINDOW,), watch=(*ZOOKEEPER_LEADS, *BROKER_WATCH), goal=goals.take_templates_over,
              keep=goals.keep_on_delete, rollouts=(TO_MIGRATION_BUT_LAST,), rescues=(LEADER_RESTARTED,)),
          back=Leg(
              enter=(to_zookeeper.WRITTEN_BACK,),
@@ -247,7 +247,7 @@ PLAN: Plan[Picture] = Plan((
     Step(Name.COPY_METADATA, rests_on=RECORD, estimate=estimate.copy, one_piece=True, expected=step.COPYING,
          forward=Leg(
              enter=(WITHIN_WINDOW, disks.TOPIC_IDS_ON_DISK, REHEARSED_AGAIN), ahead=replica_job.rehearse_again,
-             watch=(*TAKEN_OVER, dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM),
+             watch=(*ZOOKEEPER_LEADS, *TAKEN_OVER, dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM),
              keep=goals.keep_on_delete,
              rescues=(Rescue((dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM), RESTARTED),
                       LEADER_RESTARTED),

@@ -19,6 +19,8 @@ LOOKING_SECONDS = 300.0
 storage classes, dry runs of what has not changed."""
 LARGEST_TREE_SECONDS = 900.0
 """How long the reading of a whole tree of ZooKeeper's may take; each of its parts has a limit of its own."""
+FRESH_SECONDS = 20.0
+"""How old a long reading may be, besides the time that it takes, where something is decided upon it."""
 PATIENCE_SECONDS = 1.0
 """How long a new answer is waited for by who is content with the last one."""
 SPARED_SECONDS = 60.0
@@ -159,7 +161,7 @@ class Background(Generic[T]):
         self._clock = clock
         self._read: Observed[T] = self._being_read
         self._reading: asyncio.Task[Observed[T]] | None = None
-        self._due = 0.0
+        self._due = self._took = 0.0
 
     def forget(self) -> None:
         """End what is under way."""
@@ -167,20 +169,27 @@ class Background(Generic[T]):
             self._reading.cancel()
         self._reading, self._read, self._due = None, self._being_read, 0.0
 
-    async def newest(self, read: Callable[[], Awaitable[T]]) -> Observed[T]:
-        """The newest reading; one that begins is waited for a little, and so is the first one."""
-        waits = not isinstance(self._read, Known)
-        if self._reading is None and self._clock.now() >= self._due:
+    async def newest(self, read: Callable[[], Awaitable[T]], *, fresh: bool = False) -> Observed[T]:
+        """The newest reading; one that begins is waited for a little, and so is the first one.
+
+        With `fresh` no reading counts that began longer ago than one takes and FRESH_SECONDS: another one begins.
+        """
+        now = self._clock.now()
+        old = fresh and isinstance(self._read, Known) and now - self._read.at > self._took + FRESH_SECONDS
+        waits = old or not isinstance(self._read, Known)
+        if self._reading is None and (old or now >= self._due):
             self._reading, waits = asyncio.create_task(self._ask(read)), True
         if self._reading is not None:
             await asyncio.wait({self._reading}, timeout=PATIENCE_SECONDS if waits else 0)
             if self._reading.done():
                 self._read, self._reading = self._reading.result(), None
-        return self._read
+                return self._read
+        return self._being_read if old else self._read
 
     async def _ask(self, read: Callable[[], Awaitable[T]]) -> Observed[T]:
         begun = self._clock.now()
         found = await known(read(), LARGEST_TREE_SECONDS, self._clock)
         ended = self._clock.now()
-        self._due = max(begun + self._seconds if isinstance(found, Known) else 0.0, ended + self._rests * (ended - begun))
+        self._took = ended - begun
+        self._due = max(begun + self._seconds if isinstance(found, Known) else 0.0, ended + self._rests * self._took)
         return found

@@ -170,7 +170,7 @@ class Observer:
             log = then.create_task(self._if(bool(voters), lambda: self._controllers_client.log(
                 voters, picture.recorded_cluster or None)))
             topic_tree = then.create_task(
-                _behind(self._topics, Need.TOPICS_IN_ZOOKEEPER in named, self.zookeeper.topics))
+                _behind(self._topics, Need.TOPICS_IN_ZOOKEEPER in named, self.zookeeper.topics, fresh=fresh))
             partition_epoch = then.create_task(_behind(
                 self._epoch, needs.epoch_is_read(named, zookeeper.result()), self.zookeeper.partition_epoch))
             stateless = then.create_task(self._without_state(picture, written if Need.STATELESS in named else NOT_ASKED))
@@ -252,6 +252,8 @@ class Observer:
 
     def _forget_trees(self) -> None:
         """End what is under way: it may be read through a client that is closed soon."""
+        if self._clients is not None:
+            self._examiner.forget()
         self._parity.forget()
         self._rehearsals.forget()
         self._topics.forget()
@@ -445,10 +447,11 @@ class Observer:
         return Known({}, self._clock.now()) if isinstance(written, Known) else written
 
 
-async def _behind(background: Background[T], wanted: bool, read: Callable[[], Awaitable[T]]) -> Observed[T]:
+async def _behind(background: Background[T], wanted: bool, read: Callable[[], Awaitable[T]], *,
+                  fresh: bool = False) -> Observed[T]:
     """What is read behind the passes, while it is `wanted`."""
     if wanted:
-        return await background.newest(read)
+        return await background.newest(read, fresh=fresh)
     background.forget()
     return NOT_ASKED
 

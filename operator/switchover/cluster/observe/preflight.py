@@ -43,7 +43,7 @@ class Examiner:
         self._zookeeper = zookeeper
         self._clock = clock
         self._answers = Answers(clock)
-        self._ids: Background[dict[int, Observed[TopicIds]]] = Background("topics' ids are", 0.0, clock)
+        self._ids: Background[dict[int, Observed[TopicIds]]] = Background("topics' ids are", TREE_SECONDS, clock)
         self._malformed: Background[Mapping[str, str]] = Background("ZooKeeper's metadata is", TREE_SECONDS, clock)
         self._idle: Background[IdleGroups] = Background("groups in ZooKeeper are", IDLE_GROUPS_SECONDS, clock)
 
@@ -57,12 +57,12 @@ class Examiner:
                       brokers: Mapping[int, Address | None], secret: str | None, *, fresh: bool = True) -> Examination:
         """All of it, concurrently. `secret` is the brokers' `password.encoder.secret`. Never raises.
 
-        What takes requests to the API server of its own is asked for now and then, unless it must be `fresh`.
+        What takes requests of its own, or long, is asked for now and then, unless it must be `fresh`.
         """
         age = 0.0 if fresh else LOOKING_SECONDS
         async with asyncio.TaskGroup() as group:
             each = group.create_task(ask_each(brokers, self._nodes.examine, self._clock))
-            ids = group.create_task(self._ids.newest(lambda: self._all_topic_ids(brokers)))
+            ids = group.create_task(self._ids.newest(lambda: self._all_topic_ids(brokers), fresh=fresh))
             modes = group.create_task(self._zookeeper_modes())
             changes = group.create_task(self._template_changes(picture, kubernetes))
             zookeeper_rights = group.create_task(self._ask(self._zookeeper.rights()))
@@ -72,8 +72,8 @@ class Examiner:
             in_use = group.create_task(self._answers.observed("in use", self._survey.classes_in_use, age))
             rights = group.create_task(self._ask(self._survey.missing_rights(_own_secrets(picture))))
             ahead = group.create_task(self._answers.observed("ahead", self._ahead, CLOCKS_SECONDS))
-            malformed = group.create_task(self._malformed.newest(lambda: self._malformed_nodes(secret)))
-            idle = group.create_task(self._idle.newest(self._zookeeper.idle_groups))
+            malformed = group.create_task(self._malformed.newest(lambda: self._malformed_nodes(secret), fresh=fresh))
+            idle = group.create_task(self._idle.newest(self._zookeeper.idle_groups, fresh=fresh))
         return Examination(
             brokers=each.result(), topic_ids=_of_each(brokers, ids.result()), zookeeper_rights=zookeeper_rights.result(),
             zookeeper_modes=modes.result(), objects=objects.result(), missing_rights=rights.result(),
@@ -84,12 +84,8 @@ class Examiner:
         """A few brokers at a time: of a large cluster each answer is large."""
         found: dict[int, Observed[TopicIds]] = {}
         for begin in range(0, len(brokers), TOGETHER):
-            found |= await ask_each(dict([*brokers.items()][begin:begin + TOGETHER]), self._topic_ids, self._clock)
+            found |= await ask_each(dict([*brokers.items()][begin:begin + TOGETHER]), self._nodes.topic_ids, self._clock)
         return found
-
-    async def _topic_ids(self, broker: Address, broker_id: int) -> TopicIds:
-        asked = partial(self._nodes.topic_ids, broker, broker_id)
-        return (await self._answers.get(("topic ids", broker_id), asked, TREE_SECONDS, made_of=broker)).value
 
     async def _malformed_nodes(self, secret: str | None) -> Mapping[str, str]:
         return (await self._zookeeper.metadata(secret)).metadata.malformed

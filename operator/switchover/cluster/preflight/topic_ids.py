@@ -55,8 +55,8 @@ def _troubles(picture: Picture, told: Mapping[int, TopicIds]) -> Iterator[Verdic
         elif topic.topic_id != served[0]:
             yield wait(TOPIC_ID_DIFFERS, f"topic {name} has another topic_id in ZooKeeper than the one by which brokers"
                        " serve it", subject=name, observed=topic.topic_id, threshold=served[0],
-                       unblocks="brokers hear of a new topic within seconds; where this stays for a minute, restart no"
-                       f" broker, and write its id back: {_put(picture, topic, name, served[0])}")
+                       unblocks="brokers hear of a new topic within seconds; where this stays for five minutes, restart"
+                       f" no broker, and write its id back: {_put(picture, topic, name, served[0])}")
     if never:
         yield fail(TOPIC_WITHOUT_ID, f"{len(never)} topics have no topic_id, and no broker serves them by one: the"
                    " migration would stall", subject=several(never), observed="none",
