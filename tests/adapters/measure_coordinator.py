@@ -14,34 +14,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
+from adapters.capacity import BATCH, capacity, stable
 from adapters.clusters import KRaftNode, node
 from adapters.eventually import eventually
 from adapters.group_members import create_topic
 from adapters.processor import cpu_seconds
 from adapters.servers import Server
 from adapters.simulated_members import Crowd, Topic, crowd
-from switchover.engine.gate import Verdict
-from switchover.groups.gates.coordinator import CAPACITY
-from switchover.groups.observe.observer import READ_SECONDS
-from switchover.groups.picture import Facts
-from switchover.kafka.client.connection import connected
-from switchover.kafka.client.coordinator import Coordinator
 from switchover.kafka.client.groups import WireGroups
-from switchover.kafka.group import GroupState, MemberProtocol
+from switchover.kafka.group import MemberProtocol
 from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.ask import known
-from switchover.outside.clock import WallClock
-from switchover.outside.security import security
-from unit.group_pictures import moment, spec_of
 
 TOPIC = Topic("orders", 1000)
 GROUP_SIZE = 200
 CONNECTIONS = 100
-BATCH = 2                   # pods of a batch in the gate's picture: what a step adds
 HOLD = 20.0                 # seconds of heartbeats that are timed
 LIMIT = 600.0               # seconds that everything may take
 KAFKAS_OWN = "group.initial.rebalance.delay.ms=3000\n"      # the default, which our other tests do without
@@ -52,16 +40,6 @@ SIZES = ("group.max.size", "group.consumer.max.size")
 def groups_of(members: int) -> dict[str, int]:
     """As few groups of GROUP_SIZE as hold so many."""
     return {f"group-{start // GROUP_SIZE}": min(GROUP_SIZE, members - start) for start in range(0, members, GROUP_SIZE)}
-
-
-async def capacity(servers: str, group: str, limit: int) -> Verdict:
-    """What the gate says to a batch of the group's migration, on facts read as the operator reads them."""
-    groups, clock = WireGroups(Access(servers)), WallClock()
-    picture = moment("Canary", spec=spec_of(
-        group=group, rollout={"steps": [{"pods": BATCH}]}, gates={"maxConsumersPerCoordinator": limit}))
-    return CAPACITY.check(replace(picture, facts=Facts(
-        group=await known(groups.describe(group), READ_SECONDS, clock),
-        coordinated=await known(groups.coordinated(), READ_SECONDS, clock))))
 
 
 async def tell_gate(servers: str, group: str, limit: int) -> None:
@@ -77,17 +55,6 @@ async def ask_gate(servers: str, group: str, limit: int) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "adapters.measure_coordinator", "gate", servers, group, str(limit))
     assert await process.wait() == 0
-
-
-async def stable(server: Address, groups: int) -> None:
-    """Once so many groups are Stable and no other has members."""
-    async def states() -> list[str]:
-        async with connected(server, security({}), 30) as connection:
-            coordinator = await Coordinator.at(server, connection)
-            return [group.group_state for group in (await coordinator.listed()).values()]
-
-    await eventually(states, lambda seen: [state for state in seen if state != GroupState.EMPTY]
-                     == [GroupState.STABLE] * groups)
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------

@@ -11,10 +11,10 @@ import pytest
 from kio.static.primitive import i32Timedelta
 
 from adapters import simulated_members
+from adapters.capacity import BATCH, capacity, stable
 from adapters.clusters import KRaftNode, node
 from adapters.eventually import eventually
 from adapters.group_members import create_topic, heartbeat, leave
-from adapters.measure_coordinator import BATCH, capacity, stable
 from adapters.simulated_members import LEAVES, Topic, crowd
 from switchover.api.status import Verdict as Outcome
 from switchover.kafka.client.groups import WireGroups

@@ -1,4 +1,4 @@
-"""`switchover run` that counts what it asks, into the file COUNTS four times a second, as JSON. For measure_scale.py.
+"""`switchover run` that counts what it asks, into the file COUNTS four times a second, as JSON. For operator_figures.py.
 
 With MEMORY it goes by a limit of so many MiB, as in a container.
 """

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from adapters.clusters import node
-from apiserver.measure_scale import migration
+from apiserver.many_migrations import migration
 from apiserver.processes import running
 from patience import until
 from switchover.operator.leadership import ASKED_SECONDS, LASTS_SECONDS

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from adapters.clusters import node
-from apiserver.measure_scale import Figures, Wanted, crowded, measured
+from apiserver.many_migrations import Wanted, crowded
+from apiserver.operator_figures import Figures, measured
 
 MANY = 100
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.clusters import node
-from apiserver.measure_scale import migration
+from apiserver.many_migrations import migration
 from apiserver.processes import running
 from patience import until
 
