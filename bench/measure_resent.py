@@ -1,6 +1,6 @@
 """How often commits of a group go back when brokers are restarted, although nothing is read twice.
 
-    PYTHONPATH=operator:tests:sandbox/apps .venv/bin/python -m adapters.measure_resent 8 0.1
+    python -m measure_resent 8 0.1
 
 Three brokers of Kafka 3.9 under 600 records a second, each restarted 8 times in turn. Two members let librdkafka commit
 every 0.1 s; two of another group with the same coordinator commit as often, one commit at a time.

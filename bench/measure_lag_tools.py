@@ -1,6 +1,6 @@
 """`switchover lag` beside Burrow and kminion on one real broker of Kafka 3.9: what each costs, and when it tells of a fault.
 
-    BURROW=…/burrow KMINION=…/kminion PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_lag_tools 200 50
+    BURROW=…/burrow KMINION=…/kminion python -m measure_lag_tools 200 50
 
 So many groups of so many partitions, ten groups to a topic, a record a second for each partition, and a commit of each group
 every 10 s; beside them a group of one partition, of 100 records a second, for each fault. Burrow looks at ends every 10 s,
@@ -34,9 +34,9 @@ from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i32, i64
 
 from adapters.clusters import KafkaCluster, kafka_cluster
-from adapters.measure_coordinator import memory
 from adapters.processor import cpu_seconds
 from apiserver.processes import port
+from measure_coordinator import memory
 from switchover.kafka.client.connection import connected
 from switchover.kafka.client.coordinator import find_coordinators
 from switchover.outside.access import Access

@@ -1,6 +1,6 @@
 """What a parity check costs on a large cluster.
 
-    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_parity 1000 10000
+    python -m measure_parity 1000 10000
 
 The tree stands in a real ZooKeeper, written by a process of its own; the log is made of the same metadata, encoded as Kafka
 does. The states of partitions are not written, because the check does not read them.
@@ -177,7 +177,7 @@ def write(topics: int, zookeeper: str, file: str) -> None:
 async def measure(server: ZooKeeperServer, topics: int) -> None:
     file = server.directory / "log"
     writer = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "adapters.measure_parity", "write", str(topics), str(server.address), str(file))
+        sys.executable, "-m", "measure_parity", "write", str(topics), str(server.address), str(file))
     assert await writer.wait() == 0
     batches: list[bytes] = pickle.loads(file.read_bytes())
     print(f"{topics} topics × {PARTITIONS} partitions: {_records(batches)} records, "

@@ -1,6 +1,6 @@
 """What brokers' Metadata of a large cluster costs a pass: it is read, and gates judge it, while others take their turns.
 
-    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m unit.measure_views 100 5000 40
+    python -m measure_views 100 5000 40
 
 Brokers, topics, and partitions of a topic, with three replicas each. Another process answers for all brokers on loopback.
 In `rolling` another broker is out of sync in each pass, so that three in a hundred partitions change twice.

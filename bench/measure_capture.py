@@ -1,6 +1,6 @@
 """What a capture of many offset commits costs, end to end, from one real broker of Kafka 4.4.
 
-    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_capture 2000000
+    python -m measure_capture 2000000
 
 The commits go through the real coordinator: a thousand groups, 50 partitions in each commit, 50 partitions of
 `__consumer_offsets`. Then, in one session: a capture into an empty store by 2 tasks (cold), again (warm), by 1, by 4, and
@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
 from adapters.clusters import KRaftNode, node
-from pipeline.meter import Cost, measured
+from meter import Cost, measured
 from switchover.pipeline.capture.job import Capture
 from switchover.pipeline.capture.plan import TOPIC as OFFSETS
 from switchover.pipeline.config import Config, Spark

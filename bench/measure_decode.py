@@ -1,6 +1,6 @@
 """How fast one core decodes offset commits: ours, and record loops in Python.
 
-    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m pipeline.measure_decode [MILLIONS]
+    python -m measure_decode [MILLIONS]
 
 Synthetic records as 50 log partitions hold them, 1,000 keys in each, 60 % value version 3, 35 % version 4 with a topic id,
 2 % version 1, 3 % tombstones. Each way runs in a process of its own; making the records and the first batch are not timed.
@@ -191,7 +191,7 @@ def main(records: int) -> None:
     print(f"{'':26}{'wall s':>8}{'CPU s':>8}{'records/CPU-s':>16}{'peak RSS MiB':>14}")
     seen, timed = set(), records // LOGS * (LOGS - 1)
     for way in WAYS:
-        done = subprocess.run([sys.executable, "-m", "pipeline.measure_decode", str(records), way],
+        done = subprocess.run([sys.executable, "-m", "measure_decode", str(records), way],
                               capture_output=True, text=True, check=True)
         told = json.loads(done.stdout)
         if "missing" in told:

@@ -1,6 +1,6 @@
 """What the migration-enabled consumer costs, on a real ZooKeeper and one broker of 3.9.
 
-    PYTHONPATH=operator:sandbox/apps:tests .venv/bin/python -m adapters.measure_migration toggle handover throughput
+    python -m measure_migration toggle handover throughput
 
 toggle      4 members and 48 partitions; the mode goes there and back five times: from the write of the mode znode until
             every member acknowledges it, until the owner nodes are as the mode has them, and the longest time in that in

@@ -1,6 +1,6 @@
 """How many partitions one core judges in a second.
 
-    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m unit.measure_lag 256000 40
+    python -m measure_lag 256000 40
 
 Figures are of the fastest of five sweeps over the whole fleet: one group of 32 partitions at a time, as the operator does
 it, with the group's verdict and the fold; and blocks of 8,192 partitions, as a batch over history does it.

@@ -1,6 +1,6 @@
 """What a rehearsal costs: seconds of each part, what is read of the user's ZooKeeper, and what a bystander feels there.
 
-    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_rehearsal 100 1000 10000
+    python -m measure_rehearsal 100 1000 10000
 
 Topics have three partitions on three brokers; the tree is synthetic, written like Kafka's. The replica is processes of this
 machine under run.sh, as in the tests.

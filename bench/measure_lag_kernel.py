@@ -1,6 +1,6 @@
 """The lag kernel over history: in this process, in Spark, and what of it SQL can say in DuckDB and in Spark SQL.
 
-    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m pipeline.measure_lag_kernel [GROUPS PARTITIONS SWEEPS]
+    python -m measure_lag_kernel [GROUPS PARTITIONS SWEEPS]
 
 All start from the same Parquet files. SQL's part is the lag of every sample (the last commit before each end), with count,
 largest and last lag of each partition; it has no time lag by interpolation, no trend, no verdict, no hysteresis. The kernel
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from pipeline.meter import measured
+from meter import measured
 from switchover.pipeline.baseline.bronze import Bronze
 from switchover.pipeline.baseline.job import course_of, judged
 from switchover.pipeline.baseline.kernel import END, KAFKA, ROWS, SORTED, Kernel

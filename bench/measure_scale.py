@@ -1,6 +1,6 @@
 """What many migrations cost one operator, on a real API server, with real brokers and ZooKeeper.
 
-    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m apiserver.measure_scale 1 10 100
+    python -m measure_scale 1 10 100
     … 300 1000 100:moving 1000:ended 100:planned:10000 10:clusters 100:clusters:0:5000
     TREES=/path/of/another/checkout/operator,operator WINDOW=60 … 30
 
@@ -26,13 +26,13 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
+import measure_views
 from adapters.clusters import KafkaCluster, KRaftNode, kafka_cluster, node
-from adapters.measure_largest_cluster import BROKERS, PARTITIONS, written
 from apiserver.conftest import ROOT, STATE, sandbox
 from apiserver.many_migrations import CLUSTERS, PROGRESS, SCALED, Largest, Wanted, crowded
 from apiserver.operator_figures import measured
+from measure_largest_cluster import BROKERS, PARTITIONS, written
 from switchover.kubernetes.client import api_server
-from unit import measure_views
 
 SETTLE, WINDOW = float(os.environ.get("SETTLE", "60")), float(os.environ.get("WINDOW", "60"))
 TREES = os.environ.get("TREES", "operator").split(",")

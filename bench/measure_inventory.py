@@ -1,6 +1,6 @@
 """What an inventory of a large fleet costs: each part of it, the whole job, and DuckDB for what SQL alone can say.
 
-    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m pipeline.measure_inventory [--groups N] [--topics N]
+    python -m measure_inventory [--groups N] [--topics N]
         [--cores 1 --cores 2]
 
 Teams of four topics, six partitions each; a group reads one to three topics of its team's, and every fiftieth one topic that
@@ -20,8 +20,8 @@ import numpy as np
 import psutil
 import pyarrow as pa
 
-from pipeline.measure_audit import apart
-from pipeline.meter import measured
+from measure_audit import apart
+from meter import measured
 from switchover.pipeline.config import Config
 from switchover.pipeline.inventory import features, job
 from switchover.pipeline.inventory.waves import glue, pack

@@ -1,11 +1,11 @@
 """What a migration of 100 brokers costs: 5,000 topics with settings × 40 partitions on three of them, 20,000 ACLs.
 
-    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_largest_cluster metadata 500 5000
-    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_largest_cluster export 500 5000
-    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_largest_cluster rehearsal 500 5000
+    python -m measure_largest_cluster metadata 500 5000
+    python -m measure_largest_cluster export 500 5000
+    python -m measure_largest_cluster rehearsal 500 5000
 
-    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_largest_cluster broker 500
-    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_largest_cluster plan
+    python -m measure_largest_cluster broker 500
+    python -m measure_largest_cluster plan
 
 `metadata`, `export`: what is read of a real ZooKeeper with such a tree, as the operator does with its memory limit.
 `rehearsal`: the replica's processes with the limits of the Job, and what the operator reads of its real controller and its
@@ -29,13 +29,13 @@ from uuid import UUID
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from adapters.clusters import kafka_cluster, patient_wire
-from adapters.measure_lag_sweep import fill
-from adapters.measure_parity import resident, watched
-from adapters.measure_rehearsal import CONFIGURED, Memory
 from adapters.rehearsals import running
 from adapters.servers import ZooKeeperServer
 from fakes.metadata_sides import nodes_of
 from fakes.planted_trees import Nodes, state
+from measure_lag_sweep import fill
+from measure_parity import resident, watched
+from measure_rehearsal import CONFIGURED, Memory
 from switchover.cli import rehearse_replica
 from switchover.cluster.observe.rehearsal import handed_in
 from switchover.cluster.preview import preview
@@ -154,7 +154,7 @@ async def written(topics: int, directory: Path, ports: Sequence[int] = ()) -> As
     server.heap = "1g"
     server.start(server.properties())
     writer = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "adapters.measure_largest_cluster", "write", str(server.address), str(topics),
+        sys.executable, "-m", "measure_largest_cluster", "write", str(server.address), str(topics),
         json.dumps(ports))
     assert await writer.wait() == 0
     yield server
@@ -191,7 +191,7 @@ async def export(topics: int, directory: Path) -> None:
 
 async def rehearsal(topics: int, directory: Path) -> None:
     writer = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "adapters.measure_largest_cluster", "pack", str(topics), str(directory / "tree"))
+        sys.executable, "-m", "measure_largest_cluster", "pack", str(topics), str(directory / "tree"))
     assert await writer.wait() == 0
     digest, parts = pickle.loads((directory / "tree").read_bytes())
     print(f"  handed in: {sum(map(len, parts)) / 1e6:.2f} MB in {len(parts)} ConfigMaps")
@@ -235,7 +235,7 @@ def on_disk(directory: Path) -> str:
 async def operators(host: str, controller: int, zookeeper: int) -> None:
     """What the operator reads of a cluster in dual write, in a process of its own."""
     reader = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "adapters.measure_largest_cluster", "read", host, str(controller), str(zookeeper))
+        sys.executable, "-m", "measure_largest_cluster", "read", host, str(controller), str(zookeeper))
     await reader.wait()
 
 

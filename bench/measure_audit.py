@@ -1,6 +1,6 @@
 """How long the check of ownership intervals takes: Spark by string keys, hashed, and on bucketed data, against DuckDB.
 
-    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m pipeline.measure_audit [--rows N] [--cores 1 --cores 2]
+    python -m measure_audit [--rows N] [--cores 1 --cores 2]
         [--directory D]
 
 The same Parquet for all, made by a seed. Every engine must find the same overlaps and gaps before its time is printed.
@@ -20,7 +20,7 @@ import psutil
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from pipeline.meter import measured
+from meter import measured
 from switchover.pipeline.audit.intervals import KEY, hashed, overlaps
 from switchover.pipeline.config import Spark
 from switchover.pipeline.session import session

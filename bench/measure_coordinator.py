@@ -1,6 +1,6 @@
 """What one real coordinator of Kafka 4.4 does under thousands of members, and what the gate of its capacity says of them.
 
-    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_coordinator 100 1000 5000
+    python -m measure_coordinator 100 1000 5000
 
 Members of each protocol, in groups of 200 on one topic of 1,000 partitions: all but two join, the gate is asked whether two
 more may come, they come, heartbeats are timed for 20 s, the gate is asked again, everybody leaves. The gate's facts are read
@@ -53,7 +53,7 @@ async def tell_gate(servers: str, group: str, limit: int) -> None:
 
 async def ask_gate(servers: str, group: str, limit: int) -> None:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "adapters.measure_coordinator", "gate", servers, group, str(limit))
+        sys.executable, "-m", "measure_coordinator", "gate", servers, group, str(limit))
     assert await process.wait() == 0
 
 

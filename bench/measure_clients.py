@@ -1,6 +1,6 @@
 """What clients of the Kubernetes API cost, each in an environment of its own: size, import, memory, CPU of a request.
 
-    .venv/bin/python tests/packaging/measure_clients.py
+    python -m measure_clients
 
 Every client reads a list of Pods again and again from a server on loopback, by its own kubeconfig loader and its shortest
 way to plain dictionaries; `aiohttp` is the floor, with no kubeconfig at all. CPU by the process's own clock.
@@ -14,7 +14,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-UV = Path(__file__).parents[2] / "build/uv/bin/uv"
+UV = Path(__file__).parents[1] / "build/uv/bin/uv"
 CLIENTS = {"kubernetes": "==37.0.2", "lightkube": "==1.0.1", "kr8s": "==0.20.15", "aiohttp": ""}
 PODS = "/api/v1/namespaces/demo/pods"
 CONTAINER = {"name": "c", "image": "x", "env": [{"name": f"E{n}", "value": "v" * 30} for n in range(20)]}

@@ -1,6 +1,6 @@
 """What one sweep over many consumer groups costs, on one real broker of Kafka 3.9.
 
-    PYTHONPATH=operator:tests:sandbox .venv/bin/python -m adapters.measure_lag_sweep 200 50
+    python -m measure_lag_sweep 200 50
 
 Each group has committed to one topic of 50 partitions, ten groups to the same. WireOffsets with the verdicts.
 """
