@@ -22,7 +22,7 @@ def test_those_are_named_that_have_lost_zookeeper_and_need_it():
     assert gate.check(zookeeper(brokers={1: {}, 2: {}})(moving)).outcome is Outcome.PASS
     assert gate.check(with_fact(all_kraft(), "zookeeper", Unknown("stopped"))).outcome is Outcome.PASS
     quiet = gate.check(silent("answers", 2)(zookeeper(brokers={1: {}})(moving)))
-    assert quiet.outcome is Outcome.PASS, "one that does not answer is said elsewhere to be silent"
+    assert (quiet.outcome, quiet.reason) == (Outcome.UNKNOWN, "BrokerSilent"), "that is another trouble"
     nodes = moving.position.nodes                                     # the batch of broker 1 gave way to a remedy
     position = replace(moving.position, nodes={**nodes, "kafka-1": replace(nodes["kafka-1"], settled=False)})
     assert gate.check(zookeeper(brokers={2: {}})(moving.at(position))).outcome is Outcome.PASS

@@ -128,22 +128,26 @@ def _nobody_fenced(picture: Picture, spared: Collection[str]) -> Verdict:
 
 
 def check_others_in_zookeeper(picture: Picture) -> Verdict:
-    """Each broker outside the batch that answers in a mode with ZooKeeper has a session there."""
+    """Each broker outside the batch that runs in a mode with ZooKeeper has a session there."""
     nodes = picture.position.nodes
     brokers = {name: node_id for name, node_id in sorted(picture.brokers.items()) if name not in picture.batch
-               and nodes[name].settled and isinstance(mode := picture.mode(node_id), Known)
-               and mode.value not in modes.ON_KRAFT}
+               and nodes[name].settled and nodes[name].assigned not in modes.ON_KRAFT}
     state = zookeeper_of(picture) if brokers else None
     if isinstance(state, Verdict):
         return state
-    lost = [name for name, node_id in brokers.items() if state is not None and node_id not in state.brokers]
-    if not lost:
-        return passed("every broker that answers in a mode with ZooKeeper is registered there")
-    who = f"broker {brokers[lost[0]]} answers, and is" if len(lost) == 1 else (
-        f"brokers {several(brokers[name] for name in lost)} answer, and are")
-    return wait(BROKER_LOST_ZOOKEEPER, f"{who} not in /brokers/ids: no session with ZooKeeper", subject=lost[0],
-                observed=f"{len(lost)} of {len(brokers)}", threshold="0",
-                unblocks="they reach ZooKeeper again; their logs say why they do not")
+    answers = {name: picture.mode(node_id) for name, node_id in brokers.items()}
+    lost = [name for name, node_id in brokers.items() if isinstance(answers[name], Known)
+            and state is not None and node_id not in state.brokers]
+    if lost:
+        who = f"broker {brokers[lost[0]]} answers, and is" if len(lost) == 1 else (
+            f"brokers {several(brokers[name] for name in lost)} answer, and are")
+        return wait(BROKER_LOST_ZOOKEEPER, f"{who} not in /brokers/ids: no session with ZooKeeper", subject=lost[0],
+                    observed=f"{len(lost)} of {len(brokers)}", threshold="0",
+                    unblocks="they reach ZooKeeper again; their logs say why they do not")
+    for name, mode in answers.items():
+        if not isinstance(mode, Known):
+            return unknown(BROKER_SILENT, mode.why, subject=name)
+    return passed("every broker outside the batch that needs ZooKeeper is registered there")
 
 
 def check_all_kraft(picture: Picture) -> Verdict:
