@@ -53,6 +53,26 @@ def test_an_object_in_a_list_that_lacks_a_field_is_left_out_by_its_name_and_the_
     assert [each.partition(":")[0] for each in left.split("; ")] == ["history.0.time", "history.2", "history.3.time"]
 
 
+def test_all_that_is_left_out_is_counted() -> None:
+    _, left = read(history=[{**MOVE, "time": "noon"}] * 30, findings=[{"code": "A"}])
+    assert [each.partition(":")[0] for each in left.split("; ")] == [
+        *(f"history.{index}.time" for index in range(5)), "and 27 more"]
+
+
+def test_what_a_later_look_finds_is_named_by_its_place_in_what_was_found() -> None:
+    """Once ten are gone, since the list is too long, the item at 48 is the one that stood at 58."""
+    status, left = read(history=[*[MOVE] * 58, {**MOVE, "time": "noon"}, MOVE])
+    assert len(status.history) == 49
+    assert [each.partition(":")[0] for each in left.split("; ")] == ["history", "history.58.time"]
+
+
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:59-10:00", "0001-01-01T00:00:00+10:00"])
+def test_a_time_that_no_clock_has_in_utc_is_left_out(time: str) -> None:
+    status, left = read(history=[{**MOVE, "time": time}, MOVE])
+    assert ([each.to for each in status.history], left) == (
+        ["Preflight"], "history.0.time: Value error, must be in the years 1 to 9999 in UTC")
+
+
 def test_values_are_never_those_of_other_times() -> None:
     series = {"name": "A", "values": [1, "x", 3]}
     status, left = read(measurements={"times": ["2026-11-18T11:00:00Z"] * 3, "series": [series]})

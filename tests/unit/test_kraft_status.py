@@ -572,6 +572,13 @@ def test_what_is_told_already_is_not_written_again():
     assert stopped_status({**again, "metadata": {"generation": 8}}, DEFECT, "KeyError in a.py:1 (b)", NOW) is not None
 
 
+def test_a_time_that_no_clock_has_in_utc_does_not_keep_it_from_being_told():
+    status = {"planHash": "ab", "conditions": [{"type": "Ready", "status": "True", "reason": "Ready",
+                                               "lastTransitionTime": "9999-12-31T23:59:59-10:00"}]}
+    told = stopped_status({"metadata": {"generation": 7}, "status": status}, DEFECT, "so", NOW)
+    assert (told or {})["summary"] == "so"
+
+
 @pytest.mark.parametrize("reason", [INVALID_SPEC, DEFECT])
 def test_who_wrote_what_cannot_be_read_is_on_record_all_the_same(reason):
     """Else nobody but they could put it right, with four eyes."""

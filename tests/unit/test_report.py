@@ -282,6 +282,19 @@ def test_measurements_that_are_not_there_are_unknown_and_not_none() -> None:
         assert "Nothing was measured" not in write(gone)
 
 
+@pytest.mark.parametrize(("unread", "said"), [
+    ({"times": ["noon"]}, "Unknown: the status does not have them."),
+    ({"series": "none"}, "Unknown: the status does not have them."),
+    ({"series": [{"name": "GroupLag/orders", "values": ["x"]}]}, "Unknown: the status does not have them."),
+    ({"series": [{"name": "GroupLag/orders", "values": [-1]}]}, "Nothing was measured")],
+    ids=["a time", "the series", "a value", "all unobserved"])
+def test_where_no_plot_is_drawn_the_report_says_why(unread: Any, said: str) -> None:
+    found = told_walk("group done")
+    found.resource["status"]["measurements"] |= unread
+    for write in (html, markdown):
+        assert said in write(reported(found))
+
+
 def test_a_second_attempt_begins_after_the_end_of_the_first() -> None:
     found = told_walk("group rolled back")
     found.resource["status"]["history"] += [
@@ -295,6 +308,10 @@ def test_a_second_attempt_begins_after_the_end_of_the_first() -> None:
 
 def test_events_are_told_in_their_order_and_so_is_that_they_could_not_be_read() -> None:
     assert [each.reason for each in reported("group done", [LATER, EVENT]).events] == ["Stalled", "Succeeded"]
+    unread = reported("group done", [
+        EVENT, {**LATER, "eventTime": "9999-12-31T23:59:59-10:00"}, {**LATER, "eventTime": 3.5e99}])
+    assert "| Unknown | Normal | Succeeded | moved |" in markdown(unread)
+    assert html(unread).count("Unknown") == 2
     refused = reported("group done", "you may not list Events")
     assert refused.notes == ("Events could not be read: you may not list Events",)
 

@@ -261,3 +261,10 @@ class ObjectMeta(Model):
     finalizers: tuple[str, ...] = ()
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: dict[str, str] = Field(default_factory=dict)
+
+
+class EventTimes(Model):
+    """When a Kubernetes Event was; which of the two it has is up to who wrote it."""
+
+    last_timestamp: Time | None = None
+    event_time: Time | None = None

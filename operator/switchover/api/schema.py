@@ -6,7 +6,7 @@ by `pattern` and the like, which would answer with an expression instead of what
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -56,8 +56,18 @@ def add_rules(schema: JsonSchemaValue, *rules: Rule) -> None:
 
 
 def mistakes(error: ValidationError) -> str:
-    """The first five that the models found, on one line."""
-    return "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors()[:5])
+    """What the models found, on one line."""
+    return first_five([mistake(each["loc"], each["msg"]) for each in error.errors()])
+
+
+def mistake(at: Iterable[int | str], what: str) -> str:
+    """One, with its field."""
+    return f"{'.'.join(map(str, at))}: {what}"
+
+
+def first_five(found: Sequence[str]) -> str:
+    """These, and how many more there are."""
+    return "; ".join((*found[:5], *([f"and {len(found) - 5} more"] if len(found) > 5 else ())))
 
 
 class Model(BaseModel):
@@ -146,7 +156,12 @@ class Unique:
 
 
 def _whole_seconds(value: datetime) -> datetime:
-    return value if value.tzinfo is UTC and not value.microsecond else value.astimezone(UTC).replace(microsecond=0)
+    if value.tzinfo is UTC and not value.microsecond:
+        return value
+    try:
+        return value.astimezone(UTC).replace(microsecond=0)
+    except OverflowError:
+        raise ValueError("must be in the years 1 to 9999 in UTC") from None
 
 
 def rfc3339(time: datetime) -> str:

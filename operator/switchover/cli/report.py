@@ -17,7 +17,7 @@ from switchover.api.conditions import ConditionStatus, ConditionType, find_condi
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, ConsumerGroupMigrationStatus, GroupSummary
 from switchover.api.kafka_migration import KafkaMigrationSpec, KafkaMigrationStatus, RestartPace
 from switchover.api.lenient import given, lenient
-from switchover.api.meta import MigrationSpec, ObjectMeta
+from switchover.api.meta import EventTimes, MigrationSpec, ObjectMeta
 from switchover.api.schema import rfc3339
 from switchover.api.status import AcceptedApproval, Answer, Finding, GateStreak, MigrationStatus, Transition, WaitingFor
 from switchover.cli.objects import Found
@@ -65,9 +65,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A Kubernetes Event of the object."""
+    """A Kubernetes Event of the object. `time` is None where it has none that can be read."""
 
-    time: str
+    time: datetime | None
     type: str
     reason: str
     message: str
@@ -104,7 +104,7 @@ class Report:
     findings: tuple[Finding, ...]
     gates: tuple[GateStreak, ...]
     measured: tuple[Measured, ...] | None
-    """None where the status does not have it."""
+    """None where the status does not have it, or it cannot be read."""
     moves: tuple[Transition, ...]
     events: tuple[Event, ...]
     notes: tuple[str, ...]
@@ -123,7 +123,8 @@ def report_of(found: Found, events: Sequence[Mapping[str, Any]] | str, releases:
     progress = status.progress
     moves = tuple(map(typed, status.history))
     held, final = _plan(found, spec, status)
-    told = () if isinstance(events, str) else tuple(sorted(map(_event, clean(events)), key=lambda each: each.time))
+    told = () if isinstance(events, str) else tuple(sorted(
+        map(_event, clean(events)), key=lambda each: each.time.timestamp() if each.time else 0.0))
     return Report(
         kind=found.kind.name, name=metadata.name, namespace=metadata.namespace, written=written,
         phase=given(status, "phase") or "", sentence=_sentence(status), progress=progress.summary,
@@ -226,16 +227,18 @@ def _notes(status: MigrationStatus, metadata: ObjectMeta, unread: Iterable[str],
 
 
 def _event(each: Mapping[str, Any]) -> Event:
-    time, *others = (str(each.get(key) or "") for key in ("lastTimestamp", "type", "reason", "message"))
-    return Event(time or str(each.get("eventTime") or ""), *others)
+    (at, _), keys = lenient(EventTimes, each), ("type", "reason", "message")
+    return Event(at.last_timestamp or at.event_time, *(str(each.get(key) or "") for key in keys))
 
 
 def _measured(status: MigrationStatus) -> tuple[Measured, ...] | None:
-    if given(status, "measurements") is None:
+    found = status.measurements
+    read = [each for each in found.series if given(each, "values") is not None]
+    if given(found, "series") is None or (found.series and not (found.times and read)):
         return None
-    named = ((each.name.partition("/"), each.values) for each in status.measurements.series)
+    named = ((each.name.partition("/"), each.values) for each in read)
     return tuple(Measured(figure, of, tuple(
-        (time, value if value >= 0 else None) for time, value in zip(status.measurements.times, values, strict=False)))
+        (time, value if value >= 0 else None) for time, value in zip(found.times, values, strict=False)))
         for (figure, _, of), values in named)
 
 

@@ -211,7 +211,7 @@ def _laid_out(report: Report) -> Iterator[tuple[Stage, datetime | None, float, f
 
 def unmeasured(report: Report) -> str:
     """What is said where there is no plot."""
-    return "" if report.measured else MEASUREMENTS_UNKNOWN if report.measured is None else NOTHING_MEASURED
+    return MEASUREMENTS_UNKNOWN if report.measured is None else "" if any(plots(report)) else NOTHING_MEASURED
 
 
 def plots(report: Report) -> Iterator[Plot]:
@@ -341,8 +341,7 @@ def tables(report: Report) -> dict[str, Table]:
             (known(each.name), each.verdict, moment(each.since)) for each in report.gates), empty("gates")),
         "Versions": Table(("Of", "Version"), tuple((each.name, known(each.value)) for each in report.versions)),
         "Events": Table(("Time", "Type", "Reason", "What"), tuple(
-            (moment(datetime.fromisoformat(each.time) if each.time else None), each.type, each.reason, each.message)
-            for each in report.events)),
+            (moment(each.time), each.type, each.reason, each.message) for each in report.events)),
         "Moves": Table(("Time", "From", "To", "What"), tuple(
             (moment(each.time), each.from_, each.to, known(each.message)) for each in report.moves), empty("history")),
     }
