@@ -194,3 +194,26 @@ def test_what_would_do_nothing_or_cannot_be_done_is_refused(found: Found, act: A
     (wanting(recorded(), "Paused"), Act.RESUME, "it goes on from MoveBrokers")])
 def test_each_act_says_what_it_does_and_what_it_costs(found: Found, act: Act, words: str) -> None:
     assert words in "\n".join(acting.words(found, act))
+
+
+def spoilt(**changes: Any) -> Found:
+    """With the first node's mode, and more, as a newer release may have it."""
+    nodes = deepcopy(recorded().resource["status"]["nodes"])
+    nodes[0]["assigned"] = "Dreaming"
+    return recorded(nodes=nodes, **changes)
+
+
+@pytest.mark.parametrize(("found", "act", "said", "unsaid"), [
+    (spoilt(), Act.ABANDON, "1 unknown", "as it was"),
+    (spoilt(progress={"step": 3}), Act.ABANDON, "which stands at an unknown step", "not under way"),
+    (spoilt(progress={"step": "Dream"}), Act.ROLLBACK, "which steps are rolled back is unknown", "nothing was changed")])
+def test_what_cannot_be_read_is_unknown_before_an_act_and_no_default(found: Found, act: Act, said: str, unsaid: str) -> None:
+    text = "\n".join(acting.words(found, act))
+    assert said in text
+    assert "left out, since this program cannot read it: " in text
+    assert "nodes.0.assigned: " in text
+    assert unsaid not in text
+
+
+def test_an_approval_says_what_was_left_out() -> None:
+    assert "nodes.0.assigned: " in "\n".join(acting.approval_words(spoilt(), APPROVAL))

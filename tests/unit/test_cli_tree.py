@@ -39,7 +39,7 @@ MOVING: dict[str, Any] = {
         "nodes": [
             {"name": "kafka-0", "nodeId": 1, "assigned": Mode.KRAFT, "observed": Mode.KRAFT},
             {"name": "kafka-1", "nodeId": 2, "assigned": Mode.KRAFT, "observed": Mode.MIGRATION},
-            {"name": "kafka-2", "nodeId": 3},
+            {"name": "kafka-2", "nodeId": 3, "assigned": Mode.NONE},
         ],
         "waitingFor": [
             {
@@ -89,6 +89,12 @@ def test_the_current_step_shows_batch_nodes_and_what_it_waits_for() -> None:
     assert "BrokerNotInSync kafka-1" in text
     assert "0:10" in line(text, "BrokerNotInSync")
     assert "unblocks: the broker catches up" in text
+
+
+def test_a_node_whose_mode_cannot_be_read_stays_on_the_list() -> None:
+    later = deepcopy(MOVING)
+    later["status"]["nodes"][0]["assigned"] = "Dreaming"
+    assert "KRaft → unknown" in line(rendered(later), "kafka-0")
 
 
 def test_a_fresh_resource_without_status_is_a_tree_too() -> None:

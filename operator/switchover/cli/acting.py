@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from switchover.api.lenient import given
 from switchover.api.meta import DesiredState
-from switchover.api.status import Phase, Progress
+from switchover.api.status import Phase
 from switchover.cli.objects import KAFKA_MIGRATION, Found
-from switchover.cli.steps import nodes_of, preview_of, status_in, step_record
+from switchover.cli.steps import UNREAD, mode_of, nodes_of, preview_of, status_in, step_record
 from switchover.cli.tree import clock, is_backward, wait_words
 from switchover.command import command
 from switchover.engine.approvals import PREFLIGHT
@@ -72,6 +73,7 @@ def approval_words(found: Found, approval: Approval) -> Iterator[str]:
     status, step = found.status, next(each for each in found.plan().steps if each.name == approval.step)
     yield f"approve {approval.step} of {found.name} in namespace {found.resource['metadata']['namespace']}"
     yield f"plan {approval.plan_hash}, attempt {status.attempt}, as {approval.approver}"
+    yield from _unread(found)
     for planned in preview_of(status).steps:
         if planned.name == approval.step and planned.estimated_seconds:
             yield f"it restarts {counted(planned.restarts, 'pod')} and takes about {clock(planned.estimated_seconds)}"
@@ -81,10 +83,10 @@ def approval_words(found: Found, approval: Approval) -> Iterator[str]:
         for item in (each for each in status.waiting_for if each.gate != "Approval"):
             yield f"it also waits for {wait_words(item)}"
     else:
-        yield f"it does not wait for this approval now: it stands at {_place(status.progress)}"
-    for given in (found.resource.get("spec") or {}).get("approvals", ()):
-        if given["name"] == approval.step:
-            yield f"it takes the place of {given['approver']}'s approval of plan {given['planHash']}"
+        yield f"it does not wait for this approval now: it stands at {_place(found)}"
+    for each in (found.resource.get("spec") or {}).get("approvals", ()):
+        if each["name"] == approval.step:
+            yield f"it takes the place of {each['approver']}'s approval of plan {each['planHash']}"
 
 
 def waits_for(found: Found, step: str) -> bool:
@@ -94,8 +96,8 @@ def waits_for(found: Found, step: str) -> bool:
 
 def approved_by(found: Found, approval: Approval) -> str:
     """Who has approved this step of this plan already; "" for nobody."""
-    given = (found.resource.get("spec") or {}).get("approvals", ())
-    return next((str(each["approver"]) for each in given
+    before = (found.resource.get("spec") or {}).get("approvals", ())
+    return next((str(each["approver"]) for each in before
                  if each["name"] == approval.step and each["planHash"] == approval.plan_hash), "")
 
 
@@ -136,8 +138,9 @@ def refuse(found: Found, act: Act) -> None:
 
 def words(found: Found, act: Act) -> Iterator[str]:
     """What the act does, and what it costs."""
-    step, place = _step(found), _place(found.status.progress)
+    step, place = _step(found), _place(found)
     yield f"{act} {found.name} in namespace {found.resource['metadata']['namespace']}, which stands at {place}"
+    yield from _unread(found)
     match act:
         case Act.PAUSE:
             yield "no step and no batch begins; what must not stay half done is finished first; gates are still evaluated"
@@ -193,9 +196,9 @@ def _desired(found: Found) -> str:
     return str((found.resource.get("spec") or {}).get("desiredState", DesiredState.RUNNING))
 
 
-def _place(progress: Progress) -> str:
-    moving = f", batch of {counted(len(progress.batch_nodes), 'pod')}" if progress.batch_nodes else ""
-    return f"{progress.step or PREFLIGHT}{moving}"
+def _place(found: Found) -> str:
+    moving = found.status.progress.batch_nodes
+    return _step(found) + (f", batch of {counted(len(moving), 'pod')}" if moving else "")
 
 
 def _next_attempt(found: Found) -> int:
@@ -214,7 +217,13 @@ def _turned(found: Found) -> str:
 
 
 def _step(found: Found) -> str:
-    return found.status.progress.step or PREFLIGHT
+    step = given(found.status.progress, "step")
+    return "an unknown step" if step is None and found.status.observed_generation >= 0 else step or PREFLIGHT
+
+
+def _unread(found: Found) -> Iterator[str]:
+    if left := status_in(found.named)[1]:
+        yield f"{UNREAD}: {left}"
 
 
 def _refuse_retry(found: Found) -> None:
@@ -259,7 +268,8 @@ def _taken_back(found: Found, step: str) -> Iterator[str]:
     names = list(found.plan().names)
     done = [name for name in names[1:names.index(step) + 1] if step_record(found.status, name)] if step in names else []
     if not done:
-        yield "nothing was changed yet, so there is nothing to roll back: the attempt ends"
+        yield ("nothing was changed yet, so there is nothing to roll back: the attempt ends" if step in names else
+               "which steps are rolled back is unknown")
         return
     yield f"these steps are rolled back, the last one first: {', '.join(reversed(done))}"
     takes = found.status.rollback.estimated_seconds
@@ -273,7 +283,7 @@ def _left(found: Found, step: str) -> Iterator[str]:
     if step == PREFLIGHT or _is_over(found):
         yield "it is not under way: nothing is left half done"
         return
-    modes = Counter(node.assigned or "as it was" for node in nodes_of(found.status))
+    modes = Counter(mode_of(node) or "as it was" for node in nodes_of(found.status))
     if modes:
         what = "nodes by mode" if found.kind is KAFKA_MIGRATION else "pods by template"
         yield f"it stays half done, {what}: {', '.join(f'{count} {mode}' for mode, count in sorted(modes.items()))}"

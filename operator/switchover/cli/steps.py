@@ -17,6 +17,7 @@ from switchover.engine.plan import Plan
 Resource = Mapping[str, Any]
 
 _GROUP = "ConsumerGroupMigration"
+UNREAD = "left out, since this program cannot read it"
 _OPTIONAL = {KafkaMigrationStep.RAISE_PROTOCOL_VERSION}
 
 
@@ -24,6 +25,12 @@ def status_in(resource: Resource) -> tuple[MigrationStatus, str]:
     """Its status as far as it can be read, and what was left out."""
     of_group = resource.get("kind") == _GROUP
     return lenient(ConsumerGroupMigrationStatus if of_group else KafkaMigrationStatus, resource.get("status"))
+
+
+def mode_of(node: NodeStatus | Slot) -> str:
+    """What it starts as next: "" for as it was, unknown where that cannot be read."""
+    mode = given(node, "assigned")
+    return "unknown" if mode is None else str(mode)
 
 
 def spec_in(resource: Resource) -> tuple[MigrationSpec | None, str]:

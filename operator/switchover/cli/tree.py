@@ -13,7 +13,7 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigrationStatus
 from switchover.api.kafka_migration import KafkaMigrationStatus, NodeStatus
 from switchover.api.lenient import given
 from switchover.api.status import NEVER_LOOKED_AT, Direction, MigrationStatus, Phase, WaitingFor
-from switchover.cli.steps import Resource, nodes_of, phase_of, preview_of, status_in, step_record, steps_of
+from switchover.cli.steps import UNREAD, Resource, mode_of, nodes_of, phase_of, preview_of, status_in, step_record, steps_of
 from switchover.cli.terminal import clean
 from switchover.engine.approvals import PREFLIGHT
 from switchover.reasons.walk import MUST_HOLD
@@ -38,7 +38,7 @@ def tree(resource: Resource, now: float) -> Tree:
     if status.observed_generation >= 0 and not is_current(found):
         root.add(Text(NOT_LOOKED_AT_AGAIN, style="bold"))
     if left:
-        root.add(Text(f"left out, since this program cannot read it: {left}", style="bold"))
+        root.add(Text(f"{UNREAD}: {left}", style="bold"))
     steps, holds = steps_of(found), _holds(found, status)
     over = progress.complete_time is not None
     for name in steps:
@@ -197,7 +197,7 @@ def _rollback(resource: Resource, status: MigrationStatus) -> str:
 
 
 def _arrived(node: NodeStatus | Slot) -> bool:
-    return node.observed == node.assigned
+    return node.observed == mode_of(node)
 
 
 def _current(branch: Tree, status: MigrationStatus, now: float) -> None:
@@ -206,10 +206,10 @@ def _current(branch: Tree, status: MigrationStatus, now: float) -> None:
         bakes = progress.bake_start_time
         state = f"bakes for {clock(_since(bakes, now))}" if bakes else "gates"
         branch.add(Text(f"batch {progress.batch}: {', '.join(progress.batch_nodes)} ({state})"))
-    moving = [node for node in nodes_of(status) if node.assigned]
+    moving = [node for node in nodes_of(status) if mode_of(node)]
     shown = moving if len(moving) <= NODES_SHOWN else [node for node in moving if not _arrived(node)][:NODES_SHOWN]
     for node in shown:
-        words = f"{node.name:<20} {node.observed or '?'}" + ("" if _arrived(node) else f" → {node.assigned}")
+        words = f"{node.name:<20} {node.observed or '?'}" + ("" if _arrived(node) else f" → {mode_of(node)}")
         branch.add(Text(words, style="green" if _arrived(node) else "yellow"))
     if len(shown) < len(moving):
         branch.add(Text(f"in all {len(moving)}, of which {sum(map(_arrived, moving))} have arrived", style="dim"))
