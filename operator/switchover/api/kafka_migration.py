@@ -133,9 +133,9 @@ class RehearsalSpec(Model):
     enabled: bool = True
     """False: what Kafka's migration makes of the metadata is seen first after the claim."""
     resources: ResourceRequirements = ResourceRequirements()
-    """Of each container of the replica's pod. Absent: 1.7 GiB requested and at most 3.8 GiB used by all four together, and
-    all of it requested for a large cluster (some 1,000 topics with 40 partitions each); each has the brokers' limit of CPU
-    and ephemeral storage, where they have any."""
+    """Of each container of the replica's pod. Absent: 1.7 GiB requested and at most 3.8 GiB used by all four together. A
+    large cluster (some 1,000 topics with 40 partitions each) has all of that requested. Each container has the brokers'
+    limit of CPU and ephemeral storage, where they have any."""
 
 
 class KafkaMigrationGates(MigrationGates):
