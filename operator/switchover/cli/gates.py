@@ -126,6 +126,7 @@ OF_THE_WALK: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 """What the walk itself waits for at any step, with what it can wait for."""
 
+
 def names() -> list[str]:
     """Of every gate, and of what the walk itself waits for."""
     return sorted({*OF_THE_WALK, *(gate.name for gates in steps().values() for gate in gates)})

@@ -123,7 +123,7 @@ def report_of(found: Found, events: Sequence[Mapping[str, Any]] | str, releases:
     progress = status.progress
     moves = tuple(map(typed, status.history))
     held, final = _plan(found, spec, status)
-    told = () if isinstance(events, str) else tuple(sorted(
+    read = () if isinstance(events, str) else tuple(sorted(
         map(_event, clean(events)), key=lambda each: each.time.timestamp() if each.time else 0.0))
     return Report(
         kind=found.kind.name, name=metadata.name, namespace=metadata.namespace, written=written,
@@ -138,7 +138,7 @@ def report_of(found: Found, events: Sequence[Mapping[str, Any]] | str, releases:
         stages=tuple(_with_people(each, held, status.approvals) for each in stages_of(status, moves)),
         waiting=status.waiting_for, irreversible=tuple(_irreversible(step, status, moves) for step in final),
         approvals=status.approvals, findings=status.findings, gates=status.gates, measured=_measured(status), moves=moves,
-        events=told, notes=tuple(_notes(status, metadata, (refused, left), clean(events))),
+        events=read, notes=tuple(_notes(status, metadata, (refused, left), clean(events))),
         untold=tuple(key for key in LISTS if key not in map(to_camel, status.model_fields_set)))
 
 
@@ -261,16 +261,16 @@ def _plan(found: Found, spec: MigrationSpec | None, status: MigrationStatus) -> 
 
 def _irreversible(step: str, status: MigrationStatus, moves: Sequence[Transition]) -> Irreversible:
     available = given(status.rollback, "available")
-    told = next((each for each in status.evidence if each.name == step), None)
-    begun = None if told is None else told.begin_time is not None
+    recorded = next((each for each in status.evidence if each.name == step), None)
+    begun = None if recorded is None else recorded.begin_time is not None
     if available is True or status.rollback.lost_at_step == step:
         begun = available is not True
     opened = max((index for index, move in enumerate(moves) if begins(move, step)), default=None)
     before = () if opened is None or begun is False else tuple(moves[max(0, opened - 2): opened + 1])
-    move = told.message if told is not None else ""
+    move = recorded.message if recorded is not None else ""
     return Irreversible(step, begun, tuple(each for each in status.approvals if each.name == step),
                         move or (before[-1].message if before else ""),
-                        () if told is None or begun is False else told.gates, before)
+                        () if recorded is None or begun is False else recorded.gates, before)
 
 
 def _with_people(stage: Stage, held: frozenset[str], approvals: Sequence[AcceptedApproval]) -> Stage:

@@ -55,8 +55,8 @@ def typed(move: Transition) -> Transition:
     """The move with its kind and the way it went; None where an earlier release does not say which."""
     if move.reason != Kind.MOVED:
         return move
-    told = next(((kind, way) for words, kind, way in OLDER if re.match(words, move.message)), (move.reason, None))
-    return move.evolve(reason=told[0], direction=move.direction or told[1])
+    kind, way = next(((kind, way) for words, kind, way in OLDER if re.match(words, move.message)), (move.reason, None))
+    return move.evolve(reason=kind, direction=move.direction or way)
 
 
 def stages_of(status: MigrationStatus, moves: Sequence[Transition]) -> tuple[Stage, ...]:
@@ -64,11 +64,11 @@ def stages_of(status: MigrationStatus, moves: Sequence[Transition]) -> tuple[Sta
     records = {each.name: Stage(each.name, each.start_time, end=each.end_time) for each in status.steps}
     first = moves[0].time if moves else None
     began = status.progress.start_time if len(moves) < HISTORY_KEPT else None
-    told = _Told(lambda step: _begun((records[step].start if step in records else None, began), first))
+    by_moves = _Stages(lambda step: _begun((records[step].start if step in records else None, began), first))
     for move in moves:
-        told.add(move)
+        by_moves.add(move)
     before = [each for each in records.values() if first is None or (each.end is not None and each.end < first)]
-    return (*sorted(before, key=lambda each: each.start.timestamp() if each.start else 0.0), *told.stages)
+    return (*sorted(before, key=lambda each: each.start.timestamp() if each.start else 0.0), *by_moves.stages)
 
 
 def _begun(times: Iterable[datetime | None], first: datetime | None) -> datetime | None:
@@ -77,7 +77,7 @@ def _begun(times: Iterable[datetime | None], first: datetime | None) -> datetime
     return next((time for time in times if time and first and time <= first), None)
 
 
-class _Told:
+class _Stages:
     """The stages that moves tell of, one after the other; the last one is under way until it is closed."""
 
     def __init__(self, begun: Callable[[str], datetime | None]) -> None:
