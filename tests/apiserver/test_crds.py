@@ -31,6 +31,7 @@ from switchover.api.status import (
     Transition,
     WaitingFor,
 )
+from switchover.cli.explaining import section
 from switchover.cluster.plan import PLAN as CLUSTER
 from switchover.groups.plan import plan_of
 from switchover.reasons.dual_write import QUOTA_STOPS_DUAL_WRITE
@@ -375,7 +376,7 @@ def test_the_command_of_a_runbook_finds_what_was_repaired(kubectl, namespace, re
     resources.write_status(created, {"history": [
         {"time": NOW, "to": "DualWrite", "reason": reason, "message": f"it is {reason}"}
         for reason in ("StepBegun", MoveKind.DUAL_WRITE_REPAIRED, "StepDone")]})
-    command = re.search(r"^kubectl .*$", QUOTA_STOPS_DUAL_WRITE.look, re.MULTILINE)[0].replace("NAME", "kafka")
+    command = re.search(r"^kubectl .*$", section(QUOTA_STOPS_DUAL_WRITE), re.MULTILINE)[0].replace("NAME", "kafka")
     told = kubectl("-n", namespace, *shlex.split(command)[1:]).stdout
     assert told.splitlines() == [f"{NOW} it is DualWriteRepaired"]
 

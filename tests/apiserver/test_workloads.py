@@ -456,8 +456,9 @@ async def test_the_clock_of_who_holds_a_lease_may_be_any(workloads: KubernetesWo
 
 async def test_of_many_who_want_a_lease_at_once_one_gets_it(workloads: KubernetesWorkloads, clock: Clock) -> None:
     for _ in range(3):                                                   # created, then taken over twice
-        wanting = (workloads.hold_lease("cluster", f"operator-{n}", 15) for n in range(8))
-        assert len(set(await asyncio.gather(*wanting))) == 1
+        names = [f"operator-{n}" for n in range(8)]
+        told = await asyncio.gather(*(workloads.hold_lease("cluster", name, 15) for name in names))
+        assert sum(name == holder for name, holder in zip(names, told, strict=True)) == 1
         await workloads.hold_lease("cluster", "who looks on", 15)
         clock.seconds += 60
 

@@ -358,9 +358,9 @@ class Reconciler(Generic[M, P]):
         if now - called.get(key, -CALL_AGAIN_SECONDS) < CALL_AGAIN_SECONDS:
             return
         called[key] = now
-        await self._announce(name, uid, call.reason, call.message, warning=call.warning)
-        if self._notify is not None:
+        if self._notify is not None:                   # first: an Event may wait for the API server, or be the last act
             self._notify(name, uid, call, partial(self._announce, name, uid, "NotificationFailed", warning=True))
+        await self._announce(name, uid, call.reason, call.message, warning=call.warning)
 
     async def _announce(self, name: str, uid: str, reason: str, message: str, *, warning: bool = False) -> None:
         """Events are for people: one that cannot be written stops nothing."""
