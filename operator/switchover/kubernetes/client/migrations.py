@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from switchover.api.meta import API_VERSION
+from switchover.api.schema import rfc3339
 from switchover.kubernetes.client.api_server import ApiServer, Conflict, Forbidden, NotFound
 from switchover.kubernetes.json_patch import as_read
 from switchover.outside.clock import Clock
@@ -42,7 +43,7 @@ class KubernetesMigrations:
     async def announce(self, name: str, uid: str, reason: str, message: str, *, warning: bool) -> None:
         """A Kubernetes Event on the resource; its message is printable, line by line, and cut at MESSAGE_LIMIT bytes."""
         lines = "\n".join(map(printable, message.split("\n")))
-        now = datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = rfc3339(datetime.fromtimestamp(self._clock.now(), UTC))
         event = {
             "apiVersion": "v1",
             "kind": "Event",
