@@ -43,6 +43,11 @@ def uid_of(eviction: Request) -> str:
     return str(options["preconditions"]["uid"])
 
 
+def replaced(log: Sequence[Request]) -> list[str]:
+    """The pod of every eviction, once for each uid: an operator that ends after it evicts asks for the same pod again."""
+    return [name for name, _ in dict.fromkeys((item.name, uid_of(item)) for item in evictions(log))]
+
+
 def records(log: Sequence[Request]) -> Iterator[tuple[str, dict[str, Any]]]:
     """(time, status) of every status that was recorded."""
     for item in log:

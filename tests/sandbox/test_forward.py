@@ -192,7 +192,7 @@ def test_no_pod_was_evicted_before_the_status_named_it(story: Story) -> None:
 
 def test_every_node_was_replaced_as_often_as_needed_and_no_more(story: Story) -> None:
     """Each broker twice, each controller once, the leader again in the soak; a broker and a controller without ZooKeeper."""
-    assert story.run.replaced == len(audit.evictions(story.requests)) == 12 + len(story.run.remedies)
+    assert story.run.replaced == len(audit.replaced(story.requests)) == 12 + len(story.run.remedies)
 
 
 def test_no_invariant_was_broken_by_the_recorded_history(story: Story, audit_log: Path) -> None:

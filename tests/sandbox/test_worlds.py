@@ -161,13 +161,13 @@ class Story:
     requests: list[audit.Request]
 
     def figures(self) -> dict[str, Any]:
-        replaced = audit.evictions(self.requests)
+        replaced = audit.replaced(self.requests)
         return {
             "toTheMiddleSeconds": round(self.turn.turned - self.first.start), "backSeconds": round(
                 self.first.end - self.turn.turned), "toTheEndSeconds": round(self.second.end - self.second.start),
             "steps": self.second.steps(), "acknowledged": self.traffic.acknowledged, "lost": self.traffic.lost,
             "duplicates": self.traffic.duplicates, "evictions": len(replaced),
-            "evictionsOfBrokers": sum(item.name in world.BROKERS for item in replaced)}
+            "evictionsOfBrokers": sum(name in world.BROKERS for name in replaced)}
 
 
 def described(cluster: Cluster) -> str:
@@ -400,8 +400,8 @@ def test_no_pod_was_evicted_in_vain_or_before_the_status_named_it(story: Story) 
     """Migration; KRaft and Migration again for the first two; ZooKeeper; Migration and KRaft once more, a release's own
     settings, and one without ZooKeeper; an older Kafka's upgrade, twice. Controllers stop once, then are restarted once, and
     the leader once more in the soak."""
-    replaced = audit.evictions(story.requests)
-    brokers = [item.name for item in replaced if item.name in world.BROKERS]
+    replaced = audit.replaced(story.requests)
+    brokers = [name for name in replaced if name in world.BROKERS]
     assert len(brokers) <= 3 + 2 + 2 + 3 + 3 + 3 + 3 * (story.name in RELEASES) + 1 + 6 * (story.name == OLDER)
     assert audit.acts_before_record(story.requests) == []
     assert story.second.restarts == 0, "the operator died"
