@@ -19,6 +19,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from adapters.clusters import kafka_cluster
+from switchover.answers.clock import WallClock
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.memberships import WireMemberships
 from switchover.kafka.client.offsets import WireOffsets
@@ -26,8 +27,7 @@ from switchover.lag.collector import LagCollector
 from switchover.lag.membership import Membership, group_of
 from switchover.lag.thresholds import Thresholds
 from switchover.lag.window import Asked
-from switchover.outside.access import Access
-from switchover.outside.clock import WallClock
+from switchover.network.access import Access
 
 SWEEPS = 11
 SHARED = 10                 # groups that read the same topic

@@ -39,8 +39,8 @@ from apiserver.processes import port
 from measure_coordinator import memory
 from switchover.kafka.client.connection import connected
 from switchover.kafka.client.coordinator import find_coordinators
-from switchover.outside.access import Access
-from switchover.outside.security import security
+from switchover.network.access import Access
+from switchover.network.security import security
 
 SHARED = 10                 # groups that read the same topic
 FAST = 100                  # records a second of a topic with a fault

@@ -36,6 +36,8 @@ from fakes.planted_trees import Nodes, state
 from measure_lag_sweep import fill
 from measure_parity import resident, watched
 from measure_rehearsal import CONFIGURED, Memory
+from switchover.answers import memory
+from switchover.answers.errors import Refused, Unreachable
 from switchover.cli import rehearse_replica
 from switchover.cluster.observe.rehearsal import handed_in
 from switchover.cluster.preview import preview
@@ -50,10 +52,8 @@ from switchover.metadata.cluster import Acl, Assignment, ClusterMetadata, Resour
 from switchover.metadata.image import LogImage
 from switchover.metadata.parity import TreeReading, compare
 from switchover.metadata.tree import state_path
-from switchover.outside import memory
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Refused, Unreachable
+from switchover.network.access import Access
+from switchover.network.addresses import Address
 from switchover.zookeeper.client.copying import KazooTree
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from switchover.zookeeper.tree import COPIED, Tree

@@ -29,6 +29,9 @@ from kio.static.primitive import i16, i32, i32Timedelta, i64
 
 from fakes.views import metadata_answer
 from switchover import garbage
+from switchover.answers import memory
+from switchover.answers.clock import WallClock
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.cluster import digest
 from switchover.cluster.observe.preflight import Examiner
 from switchover.cluster.observe.views import Views
@@ -36,10 +39,7 @@ from switchover.cluster.picture import Picture
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.node import BrokerView, Partition
 from switchover.metadata.image import MigrationState
-from switchover.outside import memory
-from switchover.outside.addresses import Address
-from switchover.outside.clock import WallClock
-from switchover.outside.observed import Known, Observed, Unknown
+from switchover.network.addresses import Address
 from unit.kraft_gates import GATES
 from unit.pictures import NOW, Mode, moment
 

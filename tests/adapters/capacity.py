@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 from adapters.eventually import eventually
+from switchover.answers.ask import known
+from switchover.answers.clock import WallClock
 from switchover.engine.gate import Verdict
 from switchover.groups.gates.coordinator import CAPACITY
 from switchover.groups.observe.observer import READ_SECONDS
@@ -11,11 +13,9 @@ from switchover.kafka.client.connection import connected
 from switchover.kafka.client.coordinator import Coordinator
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import GroupState
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.ask import known
-from switchover.outside.clock import WallClock
-from switchover.outside.security import security
+from switchover.network.access import Access
+from switchover.network.addresses import Address
+from switchover.network.security import security
 from unit.group_pictures import moment, spec_of
 
 BATCH = 2                   # pods of a batch in the gate's picture: what a step adds

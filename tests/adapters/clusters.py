@@ -13,10 +13,10 @@ from pathlib import Path
 from adapters.formatted import lay_out, random_id
 from adapters.servers import KafkaServer, ZooKeeperServer, loopback
 from patience import stretched, until
+from switchover.answers.errors import Unreachable
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.kafka.client.nodes import KafkaWire
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Unreachable
+from switchover.network.addresses import Address
 
 COMMON = """\
 num.network.threads=2

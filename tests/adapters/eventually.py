@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from patience import Patience
-from switchover.outside.errors import Unreachable
+from switchover.answers.errors import Unreachable
 
 Answer = TypeVar("Answer")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import javaproperties
 
 from adapters.servers import KafkaServer, libraries
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 
 def lay_out(server: KafkaServer, cluster_id: str, properties: str, features: Mapping[str, int] | None = None) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from adapters import guarded
 from adapters.clusters import KRaftNode, node
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 QUICK = "group.consumer.min.heartbeat.interval.ms=1000\ngroup.consumer.heartbeat.interval.ms=1000\n"
 """Members of the consumer protocol hear of a change within a second instead of five."""

@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from patience import stretched
+from switchover.answers.ask import known
+from switchover.answers.clock import WallClock
+from switchover.answers.observed import NOT_ASKED, Known
 from switchover.api.status import Severity
 from switchover.engine.gate import Gate, Verdict
 from switchover.groups import preflight
 from switchover.groups.gates.protocol import to_consumer
 from switchover.groups.picture import Picture
 from switchover.kafka.client.groups import WireGroups
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.ask import known
-from switchover.outside.clock import WallClock
-from switchover.outside.observed import NOT_ASKED, Known
+from switchover.network.access import Access
+from switchover.network.addresses import Address
 from unit.group_pictures import moment, spec_of, value, with_fact, with_pod
 
 

@@ -7,7 +7,7 @@ from kio.static.primitive import i8
 
 from adapters.clusters import KRaftNode
 from adapters.group_members import ask
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 TOPIC, GROUP, CLUSTER = 2, 3, 4
 READ, DESCRIBE, DESCRIBE_CONFIGS = 3, 8, 10

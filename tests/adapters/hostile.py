@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 STAT = struct.pack(">qqqqiiiqiiq", 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1)
 REGISTRATION = json.dumps({"version": 5, "host": "b", "port": 9092, "endpoints": ["PLAINTEXT://b:9092"], "jmx_port": -1,

@@ -13,7 +13,7 @@ from switchover.cluster.door import brokers, mount
 from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.door.scripts import DOOR, KEEP
 from switchover.kafka.client.nodes import KafkaWire
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 START = "bin/kafka-server-start.sh"
 TEMPLATE = {"spec": {"containers": [{"name": "kafka", "image": "kafka"}]}}

@@ -42,8 +42,8 @@ from switchover.cluster.door import edits
 from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.metadata.image import LogImage
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
+from switchover.network.access import Access
+from switchover.network.addresses import Address
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from switchover.zookeeper.nodes import ZooKeeperState
 

@@ -23,7 +23,7 @@ from kazoo.client import KazooClient
 
 from adapters.freezing import frozen
 from patience import Patience, stretched
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 KAFKA = Path(__file__).parents[2] / "sandbox" / "kafka"
 RARE = ("3.6", "3.8")       # a few long tests start these

@@ -32,8 +32,8 @@ from kio.static.protocol import RequestPayload, ResponsePayload
 from adapters.group_members import assignment, subscription
 from switchover.kafka.client.connection import Connection, connected
 from switchover.kafka.group import MemberProtocol
-from switchover.outside.addresses import Address
-from switchover.outside.security import security
+from switchover.network.addresses import Address
+from switchover.network.security import security
 
 SESSION = i32Timedelta.parse(timedelta(seconds=45))         # Java's defaults: session.timeout.ms, heartbeat.interval.ms
 CLASSIC_INTERVAL = 3.0

@@ -12,6 +12,8 @@ from adapters.eventually import eventually
 from adapters.servers import free_port
 from adapters.suspended import debugged, suspended
 from patience import stretched
+from switchover.answers.clock import WallClock
+from switchover.answers.observed import Known, Observed
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.facts import whole_of
 from switchover.cluster.observe.caught_up import CaughtUpWatch
@@ -19,9 +21,7 @@ from switchover.cluster.observe.each_node import ask_each
 from switchover.cluster.observe.forwarding import ForwardingWatch
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.node import WholeView
-from switchover.outside.addresses import Address
-from switchover.outside.clock import WallClock
-from switchover.outside.observed import Known, Observed
+from switchover.network.addresses import Address
 
 TOPIC = "orders"
 WIRE, CLOCK = patient_wire({}), WallClock()

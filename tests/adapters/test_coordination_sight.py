@@ -17,6 +17,7 @@ from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster
 from adapters.eventually import eventually
 from patience import stretched
+from switchover.answers.observed import Known
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.layout import Layout
@@ -35,8 +36,7 @@ from switchover.groups.picture import Picture
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.kafka.group import GroupState
-from switchover.outside.access import Access
-from switchover.outside.observed import Known
+from switchover.network.access import Access
 from switchover.partition import TopicPartition
 from switchover.zookeeper.client.coordination import KazooZooKeeperGroups
 from unit.group_pictures import BRIDGED, moment, spec_of, value, workload_of

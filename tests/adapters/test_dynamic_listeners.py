@@ -14,11 +14,11 @@ from adapters.clusters import COMMON
 from adapters.eventually import eventually
 from adapters.servers import KAFKA, libraries
 from adapters.test_modes import Story, stories  # noqa: F401 - the fixture
+from switchover.answers.errors import NotListening
+from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Verdict
-from switchover.outside.addresses import Address
-from switchover.outside.errors import NotListening
-from switchover.outside.observed import Known
+from switchover.network.addresses import Address
 from unit.pictures import NOW, moment, with_fact
 from unit.preflight_pictures import check, wanted
 

@@ -15,13 +15,13 @@ from adapters.clusters import KafkaCluster, kafka_cluster, patient_wire
 from adapters.eventually import eventually
 from adapters.pods import as_pod
 from patience import stretched
+from switchover.answers.errors import Refused, Unreachable
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.door import edits
 from switchover.kafka.node import LogDirectory
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Refused, Unreachable
-from switchover.outside.observed import Known
+from switchover.network.access import Access
+from switchover.network.addresses import Address
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from switchover.zookeeper.nodes import ZooKeeperRights
 from unit.pictures import NOW, moment, with_fact

@@ -26,7 +26,7 @@ from adapters.hostile import REGISTRATION, hostile, zookeeper
 from apiserver.processes import port
 from fakes.kafka_node import Node
 from patience import stretched
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 LIMIT = 256                 # MiB, as in the chart
 IMAGE = dict(re.findall(r"(MALLOC_\w+)=(\d+)", (Path(__file__).parents[2] / "Dockerfile").read_text()))

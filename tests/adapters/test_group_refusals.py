@@ -44,7 +44,7 @@ from adapters.group_members import (
 )
 from adapters.group_sight import sight, told
 from switchover.groups.picture import Picture
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 from unit.group_pictures import template, tried, with_fact, with_source
 
 TOPIC = "orders"

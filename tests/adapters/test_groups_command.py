@@ -18,6 +18,8 @@ from typer.testing import CliRunner
 from adapters.clusters import KafkaCluster, KRaftNode
 from adapters.eventually import eventually
 from adapters.group_members import ask, assignment, classic_member, create_topic, joined, subscription
+from switchover.answers.clock import WallClock
+from switchover.answers.observed import Known
 from switchover.cli.main import app
 from switchover.kafka.client import every_group
 from switchover.kafka.client import versions as wire_versions
@@ -25,10 +27,8 @@ from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.every_group import EveryGroup
 from switchover.kafka.client.versions import Versions
 from switchover.kafka.group import GroupState
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.clock import WallClock
-from switchover.outside.observed import Known
+from switchover.network.access import Access
+from switchover.network.addresses import Address
 
 
 async def run(*arguments: str) -> tuple[int, Any, str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from adapters.clusters import kafka_cluster, patient_wire
-from switchover.outside.errors import NotListening, Refused
+from switchover.answers.errors import NotListening, Refused
 
 EVERYBODY = (0, 1, 2, 7)
 

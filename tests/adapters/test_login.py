@@ -20,7 +20,7 @@ from switchover.api.kafka_migration import BrokerSet
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.door import brokers, edits, reach
 from switchover.cluster.modes import ControllerListener, Voters
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 from unit.test_door import EXIT_CONFIG
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"

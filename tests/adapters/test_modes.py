@@ -27,6 +27,7 @@ from adapters.pods import as_pod, brokers_of, given
 from adapters.servers import STOP_SECONDS, KafkaServer, ZooKeeperServer, free_port, loopback
 from adapters.way_back import end_claim
 from patience import Patience, stretched
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import modes
@@ -37,9 +38,8 @@ from switchover.cluster.picture import is_older
 from switchover.engine.gate import Verdict
 from switchover.groups.coordination.brokers import check_brokers_visible
 from switchover.metadata.image import LogImage, MigrationState
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.observed import Known
+from switchover.network.access import Access
+from switchover.network.addresses import Address
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from switchover.zookeeper.nodes import ZooKeeperState
 

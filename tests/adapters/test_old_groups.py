@@ -12,9 +12,9 @@ from kazoo.client import KazooClient
 from kazoo.security import make_digest_acl
 
 from adapters.servers import ZooKeeperServer
+from switchover.answers.errors import Refused, Unreachable
 from switchover.coordination.mode import Mode
-from switchover.outside.access import Access
-from switchover.outside.errors import Refused, Unreachable
+from switchover.network.access import Access
 from switchover.zookeeper.client import old_groups
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from switchover.zookeeper.groups import ZooKeeperGroup

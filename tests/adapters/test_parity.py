@@ -51,9 +51,9 @@ from switchover.kafka.client.connection import connected
 from switchover.metadata.cluster import ClusterMetadata, Difference, Resource, Topic
 from switchover.metadata.image import LogImage, MigrationState
 from switchover.metadata.parity import Comparison, Parity, TreeReading, compare
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.security import security
+from switchover.network.access import Access
+from switchover.network.addresses import Address
+from switchover.network.security import security
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 SECRET = "encoder-secret"

@@ -19,7 +19,7 @@ from pipeline.few_rows import FEW_ROWS
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.metadata.cluster import ClusterMetadata
 from switchover.metadata.image import LogImage, MigrationState
-from switchover.outside.access import Access
+from switchover.network.access import Access
 from switchover.pipeline.config import Config, Kafka, Spark, ZooKeeper
 from switchover.pipeline.drift import job
 from switchover.pipeline.drift.settings import DriftSettings

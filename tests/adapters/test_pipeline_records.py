@@ -25,7 +25,7 @@ from adapters.eventually import eventually
 from adapters.group_members import assignment, classic_member, create_topic, heartbeat, joined, leave, subscription
 from adapters.servers import libraries
 from patience import stretched
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 from switchover.pipeline.records import commits, groups
 from switchover.pipeline.tables import COMMITS, OWNERSHIP
 

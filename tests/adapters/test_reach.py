@@ -12,7 +12,7 @@ from adapters.test_login import SecuredBroker
 from patience import stretched
 from switchover.cluster.door import reach
 from switchover.kubernetes import reports
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT", "SSL")
 

@@ -18,11 +18,11 @@ from adapters.clusters import KafkaCluster, kafka_cluster, patient_wire
 from adapters.eventually import eventually
 from adapters.servers import KAFKA, libraries
 from patience import stretched
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Verdict
-from switchover.outside.access import Access
-from switchover.outside.observed import Known
+from switchover.network.access import Access
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from unit.pictures import BROKERS, NOW, moment, with_fact
 from unit.preflight_pictures import check, topics, wanted

@@ -14,12 +14,12 @@ from adapters.eventually import eventually
 from adapters.finalized import finalized
 from adapters.servers import loopback
 from patience import stretched
+from switchover.answers.errors import Refused, Unreachable
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.node import Partition
 from switchover.metadata.image import LogImage, MigrationState
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Refused, Unreachable
+from switchover.network.addresses import Address
 
 NO_METADATA_VERSION = None
 METADATA_VERSION_3_9 = 21

@@ -31,6 +31,11 @@ from kio.static.primitive import Records, TZAwareMicros, i8, i16, i32, i32Timede
 from adapters.clusters import patient_wire
 from fakes.kafka_node import NODE, Node, quorum_answer
 from patience import stretched
+from switchover.answers import memory
+from switchover.answers.ask import known
+from switchover.answers.clock import WallClock
+from switchover.answers.errors import Refused, Unreachable
+from switchover.answers.observed import Unknown
 from switchover.kafka.client import bounds
 from switchover.kafka.client.connection import LARGE_ANSWER, Connection
 from switchover.kafka.client.groups import WireGroups
@@ -40,14 +45,9 @@ from switchover.kafka.client.offsets import WireOffsets
 from switchover.kafka.client.whole_view import WholeViews
 from switchover.lag.window import Asked
 from switchover.metadata.image import MigrationState
-from switchover.outside import memory
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.ask import known
-from switchover.outside.clock import WallClock
-from switchover.outside.credentials import KAFKA, allowed_servers
-from switchover.outside.errors import Refused, Unreachable
-from switchover.outside.observed import Unknown
+from switchover.network.access import Access
+from switchover.network.addresses import Address
+from switchover.network.credentials import KAFKA, allowed_servers
 
 FETCH, DESCRIBE_QUORUM, FETCH_SNAPSHOT, SASL_HANDSHAKE = 1, 55, 59, 17
 METADATA, OFFSET_FETCH, FIND_COORDINATOR, SASL_AUTHENTICATE = 3, 9, 10, 36

@@ -32,6 +32,7 @@ from adapters.group_members import (
 )
 from adapters.servers import loopback
 from patience import stretched
+from switchover.answers.errors import Malformed, Unreachable
 from switchover.kafka.client import coordinator as wire_coordinator
 from switchover.kafka.client.connection import Connection, connected
 from switchover.kafka.client.coordinator import Coordinator, answered
@@ -50,10 +51,9 @@ from switchover.kafka.group import (
 )
 from switchover.kafka.ports import Cluster
 from switchover.lag.group import TopicPartition
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Malformed, Unreachable
-from switchover.outside.security import Security, security
+from switchover.network.access import Access
+from switchover.network.addresses import Address
+from switchover.network.security import Security, security
 
 PARTITIONS = 6
 USER_DATA = "00000003 010203"

@@ -13,11 +13,11 @@ from adapters.clusters import KRaftNode, node, patient_wire
 from adapters.eventually import eventually
 from adapters.group_members import assignment, classic_member, create_topic, heartbeat, joined, subscription
 from adapters.guarded import CLUSTER, DESCRIBE, DESCRIBE_CONFIGS, GROUP, READ, TOPIC, allow, settings, user
+from switchover.answers.errors import Refused
 from switchover.cli.main import app
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import OffsetsTopic, Readiness
-from switchover.outside.access import Access
-from switchover.outside.errors import Refused
+from switchover.network.access import Access
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.kafka.group import GroupState
 from switchover.lag.window import Asked
-from switchover.outside.access import Access
+from switchover.network.access import Access
 
 GROUPS = 60
 

@@ -12,15 +12,15 @@ from adapters.clusters import KafkaCluster, KRaftNode
 from adapters.eventually import eventually
 from adapters.group_members import assignment, classic_member, create_topic, joined, subscription
 from patience import stretched
+from switchover.answers.errors import Unreachable
 from switchover.kafka.client import memberships as wire_memberships
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.coordinator import Coordinators
 from switchover.kafka.client.memberships import WireMemberships
 from switchover.lag.group import TopicPartition
 from switchover.lag.membership import Membership
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Unreachable
+from switchover.network.access import Access
+from switchover.network.addresses import Address
 
 
 @pytest.fixture

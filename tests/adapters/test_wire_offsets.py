@@ -31,6 +31,8 @@ from adapters.servers import loopback
 from adapters.test_wire_settings import committed, created, filled
 from fakes.kafka_node import Node
 from patience import Patience, stretched
+from switchover.answers.clock import WallClock
+from switchover.answers.errors import Refused, Unreachable
 from switchover.api.meta import GROUP_BYTES, GroupHealth
 from switchover.cli.lag import GroupReport, Question, follow_from_here, thresholds_of
 from switchover.cli.main import app
@@ -46,9 +48,7 @@ from switchover.lag.thresholds import Thresholds
 from switchover.lag.verdicts import Effect, Verdict
 from switchover.lag.watch import Assessment
 from switchover.lag.window import Asked, Sweep
-from switchover.outside.access import Access
-from switchover.outside.clock import WallClock
-from switchover.outside.errors import Refused, Unreachable
+from switchover.network.access import Access
 
 QUICK = Thresholds(poll=2000, window=120_000, min_samples=4, min_span=500, max_time_lag=2000, min_time_lag=1000,
                    slo_ceiling=3000, max_stall=2000, min_quiet=2000, pass_evaluations=3, pass_time=500,

@@ -8,8 +8,8 @@ from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechani
 from adapters.certificates import Certificates
 from adapters.clusters import KafkaCluster, patient_wire
 from patience import stretched
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Refused, Unreachable
+from switchover.answers.errors import Refused, Unreachable
+from switchover.network.addresses import Address
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"

@@ -27,6 +27,7 @@ from adapters.certificates import Certificates
 from adapters.clusters import KafkaCluster, KRaftNode, kafka_cluster, node, patient_wire
 from adapters.eventually import eventually
 from patience import stretched, until
+from switchover.answers.errors import Refused, Unreachable
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.kafka.client import configs
 from switchover.kafka.client.memberships import WireMemberships
@@ -34,9 +35,8 @@ from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.lag.membership import Membership
 from switchover.lag.window import Asked
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Refused, Unreachable
+from switchover.network.access import Access
+from switchover.network.addresses import Address
 
 
 def created(servers: str, partitions: int = 1, config: dict[str, str] | None = None) -> str:

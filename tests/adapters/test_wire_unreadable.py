@@ -17,6 +17,8 @@ from adapters.test_wire_offsets import NO_WAIT, Watched, delete_records
 from adapters.test_wire_settings import committed, created, filled
 from fakes.kafka_node import Node
 from patience import Patience, stretched
+from switchover.answers.clock import WallClock
+from switchover.answers.observed import Known
 from switchover.api.meta import GroupHealth
 from switchover.cluster.observe.groups import WatchedGroups
 from switchover.kafka.client.connection import connected
@@ -26,10 +28,8 @@ from switchover.lag.group import TopicPartition as Named
 from switchover.lag.unreadable import Stretch
 from switchover.lag.verdicts import Verdict
 from switchover.lag.window import Asked
-from switchover.outside.access import Access
-from switchover.outside.clock import WallClock
-from switchover.outside.observed import Known
-from switchover.outside.security import security
+from switchover.network.access import Access
+from switchover.network.security import security
 
 
 @pytest.fixture(scope="module")

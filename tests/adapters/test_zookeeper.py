@@ -20,9 +20,9 @@ from adapters.clusters import KafkaCluster
 from adapters.eventually import eventually
 from adapters.servers import ZooKeeperServer, loopback
 from patience import stretched
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Fenced, NotListening, Refused, Unreachable
+from switchover.answers.errors import Fenced, NotListening, Refused, Unreachable
+from switchover.network.access import Access
+from switchover.network.addresses import Address
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from switchover.zookeeper.nodes import MigrationNode
 

@@ -11,13 +11,13 @@ from kazoo.client import KazooClient
 from kazoo.security import make_acl, make_digest_acl
 
 from adapters.servers import ZooKeeperServer
+from switchover.answers.errors import Fenced, Malformed, Refused, Unreachable
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.layout import Layout
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner
-from switchover.outside.access import Access
-from switchover.outside.errors import Fenced, Malformed, Refused, Unreachable
+from switchover.network.access import Access
 from switchover.partition import TopicPartition
 from switchover.zookeeper.client.coordination import KazooZooKeeperGroups
 

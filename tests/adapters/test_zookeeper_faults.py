@@ -10,14 +10,14 @@ import pytest
 
 from adapters.hostile import REGISTRATION, hostile, zookeeper
 from patience import stretched, until
+from switchover.answers import memory
+from switchover.answers.errors import Refused, Unreachable
 from switchover.consumer.lease import Lease
 from switchover.consumer.sessions import Sessions
 from switchover.consumer.sessions import Unreachable as NoSession
 from switchover.consumer.settings import parsed
 from switchover.coordination.registration import Registration
-from switchover.outside import memory
-from switchover.outside.access import Access
-from switchover.outside.errors import Refused, Unreachable
+from switchover.network.access import Access
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 GRANTED = bytes.fromhex("00000024 00000000 00000fa0 0000000000000001 00000010") + bytes(16)

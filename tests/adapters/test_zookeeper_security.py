@@ -13,9 +13,9 @@ from kazoo.security import make_acl
 from adapters.certificates import Certificates
 from adapters.servers import ZooKeeperServer
 from patience import until
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Refused, Unreachable
+from switchover.answers.errors import Refused, Unreachable
+from switchover.network.access import Access
+from switchover.network.addresses import Address
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 SECURE_PORT = 2281

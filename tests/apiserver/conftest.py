@@ -19,10 +19,10 @@ import yaml
 from kubernetes import client, config
 
 from patience import Patience, stretched, until
+from switchover.answers.clock import WallClock
 from switchover.kubernetes.client import api_server
 from switchover.kubernetes.client.api_server import ApiServer, connect
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
-from switchover.outside.clock import WallClock
 
 Kubectl = Callable[..., Any]
 May = Callable[..., bool]

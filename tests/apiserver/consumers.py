@@ -7,6 +7,7 @@ from typing import Any
 
 from apiserver.kubelet import run_as_kubelet
 from patience import Patience
+from switchover.answers.errors import Fenced
 from switchover.api.consumer_group_migration import ContainerChange
 from switchover.engine.effects import Effect
 from switchover.engine.policy import NOTHING_MORE
@@ -15,7 +16,6 @@ from switchover.groups.kind import ConsumerGroupMigrations
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.members import MemberWorkload
-from switchover.outside.errors import Fenced
 
 LABELS = {"app.kubernetes.io/name": "orders", "app.kubernetes.io/instance": "shop"}
 FINAL = ContainerChange.model_validate({

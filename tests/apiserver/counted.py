@@ -16,11 +16,11 @@ import aiohttp
 from kazoo.client import KazooClient
 
 import apiserver.as_shipped  # noqa: F401
+from switchover.answers import memory
 from switchover.kafka.client import connection
 from switchover.operator.handlers import Loops
 from switchover.operator.run import run_operator
 from switchover.operator.settings import read_settings
-from switchover.outside import memory
 
 EVERY = 0.05                # seconds between two wake-ups, whose lateness is the loop's
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from patience import Patience
+from switchover.answers.clock import WallClock
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.cli.export import Document, export
 from switchover.cluster import names, template
@@ -15,7 +16,6 @@ from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.workloads import Workload
-from switchover.outside.clock import WallClock
 
 Kubectl = Callable[..., Any]
 PODS = ("kafka-0", "kafka-1", "kafka-2")

@@ -19,13 +19,13 @@ from apiserver.test_chart import CHART, MIGRATION, Helm, Kubectl, Release, with_
 from apiserver.test_chart import helm as helm  # the fixture
 from apiserver.test_workloads import pods_of
 from patience import Patience, until
+from switchover.answers.clock import WallClock
 from switchover.cluster.names import CLAIM
 from switchover.cluster.plan import PLAN
 from switchover.engine.approvals import REQUESTER
 from switchover.kubernetes.client import api_server
 from switchover.kubernetes.client.api_server import connect
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
-from switchover.outside.clock import WallClock
 
 Completed = subprocess.CompletedProcess[str]
 ALL = ("admissionPolicies.guardWorkloads=true", "admissionPolicies.bindApprovers=true", "rbac.readNodes=true")

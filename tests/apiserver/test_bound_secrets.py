@@ -16,7 +16,7 @@ from apiserver.processes import running
 from patience import until
 from switchover.cli import talking
 from switchover.cli.objects import KINDS, Found
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 Kubectl = Callable[..., Any]
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

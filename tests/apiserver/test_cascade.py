@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from patience import Patience, stretched
+from switchover.answers.clock import WallClock
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.cluster import names, template
 from switchover.cluster.controllers import manifests
@@ -15,7 +16,6 @@ from switchover.cluster.door import edits, mount
 from switchover.cluster.door.scripts import DOOR
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
-from switchover.outside.clock import WallClock
 
 SPEC = {
     "zookeeper": {"connect": "zookeeper:2181"},

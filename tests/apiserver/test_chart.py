@@ -20,6 +20,8 @@ from apiserver.charts import CHART, NO_CRDS
 from apiserver.conftest import May
 from apiserver.processes import running
 from patience import Patience, stretched, until
+from switchover.answers.clock import WallClock
+from switchover.answers.errors import Fenced, Refused
 from switchover.api.meta import API_VERSION
 from switchover.cli.operators import OPERATOR
 from switchover.cluster.rehearsal import replica_job
@@ -30,8 +32,6 @@ from switchover.kubernetes.client.reflector import WATCHED
 from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.jobs import JobState
-from switchover.outside.clock import WallClock
-from switchover.outside.errors import Fenced, Refused
 
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]
 Helm = Callable[..., subprocess.CompletedProcess[str]]

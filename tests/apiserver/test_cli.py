@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from apiserver.terminal import CTRL_C, Terminal, terminal
 from patience import stretched, until
+from switchover.answers.clock import WallClock
 from switchover.cli import doctor, objects, writing
 from switchover.cli.main import app
 from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, KINDS
@@ -25,7 +26,6 @@ from switchover.cli.place import Place
 from switchover.engine.intent import RETRY
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.migrations import KubernetesMigrations
-from switchover.outside.clock import WallClock
 
 Kubectl = Callable[..., Any]
 Run = Callable[..., tuple[int, str, str]]

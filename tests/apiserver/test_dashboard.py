@@ -14,10 +14,10 @@ import pytest
 
 from apiserver.test_cli import without_rights
 from patience import stretched
+from switchover.answers.clock import WallClock
 from switchover.cli.objects import Kind
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.migrations import KubernetesMigrations
-from switchover.outside.clock import WallClock
 from unit.test_dashboard import below
 from unit.test_report import Page
 from unit.told_walks import told_walk

@@ -13,13 +13,13 @@ import pytest_asyncio
 import yaml
 
 from apiserver.finalized import MIGRATION, Finalized, Kubectl
+from switchover.answers.errors import Refused
 from switchover.cli.export import as_stream, export, into_directory
 from switchover.cluster import names, template
 from switchover.cluster.door import mount
 from switchover.cluster.door.scripts import DOOR
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.gitops import LAST_APPLIED
-from switchover.outside.errors import Refused
 
 MANIFESTS = Path(__file__).parents[2] / "sandbox" / "manifests" / "kafka.yaml"
 CLIENT_SIDE = ("apply",)

@@ -14,14 +14,14 @@ import pytest
 from apiserver.consumers import FINAL, deployment, perform, read, until, up
 from apiserver.kubelet import run_as_kubelet
 from patience import Patience
+from switchover.answers.clock import WallClock
+from switchover.answers.errors import Fenced
 from switchover.engine.effects import Patch
 from switchover.groups.workloads import autoscalers, change
 from switchover.groups.workloads import deployment as recipe
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.members import MemberWorkload
-from switchover.outside.clock import WallClock
-from switchover.outside.errors import Fenced
 
 TOTAL = 6
 

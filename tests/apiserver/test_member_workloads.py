@@ -13,6 +13,7 @@ import yaml
 
 from apiserver.consumers import FINAL, deployment, perform, read, stateful_set, tried, until, up
 from patience import stretched
+from switchover.answers.errors import Fenced, Refused
 from switchover.api.consumer_group_migration import ContainerChange
 from switchover.engine.effects import Effect
 from switchover.groups.workloads import autoscalers, change, replicas
@@ -22,7 +23,6 @@ from switchover.kubernetes import gitops, names
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.members import MemberWorkload
-from switchover.outside.errors import Fenced, Refused
 
 Kubectl = Callable[..., Any]
 BRIDGE = ContainerChange.model_validate({"image": "localhost/orders:bridge"})

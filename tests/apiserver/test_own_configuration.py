@@ -18,6 +18,7 @@ import yaml
 from apiserver.charts import helm
 from apiserver.finalized import MIGRATION, SPEC, Finalized, Kubectl
 from patience import Patience
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.cluster import names, template
 from switchover.cluster.ending import trial_job
@@ -26,7 +27,6 @@ from switchover.engine.effects import Create, Delete
 from switchover.kubernetes import reports
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.pods import JOB_POD
-from switchover.outside.observed import Known
 from unit.kraft_gates import to_own
 from unit.pictures import NOW, spoil, value, with_fact, workload_of
 

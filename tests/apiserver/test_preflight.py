@@ -11,6 +11,7 @@ import yaml
 
 from apiserver.kubelet import run_as_kubelet
 from patience import Patience
+from switchover.answers.errors import Fenced, Refused
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import template
 from switchover.cluster.gates.workloads import check_replicas_unchanged, check_template_is_ours
@@ -23,7 +24,6 @@ from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.survey import GroupMigration
 from switchover.kubernetes.workloads import Workload
-from switchover.outside.errors import Fenced, Refused
 from unit.pictures import moment, spec_of, spoil, spoil_workload
 
 Kubectl = Callable[..., Any]

@@ -9,12 +9,12 @@ from apiserver.test_chart import OTHERS, Release, workload
 from apiserver.test_chart import helm as helm
 from apiserver.test_chart import operators_kubeconfig as operators_kubeconfig
 from apiserver.test_chart import release as release
+from switchover.answers.clock import WallClock
 from switchover.kubernetes.client.api_server import connect
 from switchover.kubernetes.client.reflector import WatchedServer
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.lease import LOOKING_SECONDS
 from switchover.kubernetes.workloads import Workload
-from switchover.outside.clock import WallClock
 
 
 async def test_a_store_follows_what_is_read_fresh(release: Release, kubectl: Kubectl, operators_kubeconfig: Path) -> None:

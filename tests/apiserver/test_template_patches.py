@@ -9,6 +9,8 @@ import pytest
 import yaml
 
 from apiserver.consumers import deployment, perform, read, stateful_set, up
+from switchover.answers.clock import WallClock
+from switchover.answers.errors import Refused, Unreachable
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, ContainerChange
 from switchover.api.template_patch import parsed
 from switchover.engine.position import Position
@@ -24,8 +26,6 @@ from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.members import MemberWorkload
 from switchover.kubernetes.strategic_merge import BadPatch, merged
-from switchover.outside.clock import WallClock
-from switchover.outside.errors import Refused, Unreachable
 
 STRATEGIC = "application/strategic-merge-patch+json"
 PORT = {"containerPort": 53, "name": "dns", "protocol": "TCP"}

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
+from switchover.answers.clock import WallClock
+from switchover.answers.errors import Fenced
 from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster import names, template
 from switchover.cluster.door import brokers, mount
@@ -14,8 +16,6 @@ from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.workloads import Workload
-from switchover.outside.clock import WallClock
-from switchover.outside.errors import Fenced
 
 BROKERS = BrokerSet.model_validate({"name": "kafka"})
 SETTINGS = {"log.dirs": "/data/one,/data/two", "inter.broker.protocol.version": "3.5-IV2",

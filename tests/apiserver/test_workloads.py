@@ -17,6 +17,7 @@ from apiserver.examples import documented
 from apiserver.kubelet import budget, run_as_kubelet
 from fakes.clock import Clock
 from patience import Patience
+from switchover.answers.errors import Fenced, NameTaken, Refused, Unreachable
 from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster.door.mount import KEEPER
 from switchover.cluster.template import is_ours, patch
@@ -26,7 +27,6 @@ from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.lease import ACTING_SECONDS, LEFT_SECONDS, LOOKING_SECONDS
 from switchover.kubernetes.reports import DiskReport
 from switchover.kubernetes.workloads import Pod
-from switchover.outside.errors import Fenced, NameTaken, Refused, Unreachable
 
 Kubectl = Callable[..., Any]
 FINALIZER = "switchover.dev/finalizer"

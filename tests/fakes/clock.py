@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Clock:
-    """`switchover.outside.clock.Clock`; seconds."""
+    """`switchover.answers.clock.Clock`; seconds."""
 
     seconds: float = 1000.0
 

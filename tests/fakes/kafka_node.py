@@ -15,7 +15,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i32, i64
 
 from switchover.kafka.client.connection import Connection
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 NODE = 3000
 

@@ -9,6 +9,7 @@ from fakes.incarnation import Incarnation
 from fakes.kafka_world import CLUSTER_ID, PROTOCOL, Kafka, Node
 from fakes.quorum_log import QuorumLog, as_metadata
 from fakes.views import whole_view
+from switchover.answers.errors import NotListening, Refused, Unreachable
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes
 from switchover.kafka.node import (
@@ -27,8 +28,7 @@ from switchover.lag.window import Asked, Offsets, Reading, Sweep
 from switchover.metadata.cluster import Entity
 from switchover.metadata.image import LogImage
 from switchover.metadata.parity import TreeReading
-from switchover.outside.addresses import Address
-from switchover.outside.errors import NotListening, Refused, Unreachable
+from switchover.network.addresses import Address
 from switchover.partition import TopicPartition
 from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
 from switchover.zookeeper.nodes import ZooKeeperRights, ZooKeeperState, ZooKeeperTopic, ZooKeeperTopics

@@ -24,7 +24,7 @@ from switchover.cluster import modes
 from switchover.cluster.door import edits
 from switchover.metadata.image import BrokerRegistration, MigrationState
 from switchover.metadata.quotas import unwritable
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 from switchover.zookeeper.groups import ZooKeeperGroup
 from switchover.zookeeper.nodes import ControllerNode, MigrationNode
 

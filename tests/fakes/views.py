@@ -15,7 +15,7 @@ from kio.static.primitive import i32, i32Timedelta
 
 from switchover.grouped import grouped
 from switchover.kafka.node import Partition, Topic, WholeView
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 
 def whole_view(cluster_id: str, controller_id: int, brokers: Mapping[int, Address],

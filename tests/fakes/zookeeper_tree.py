@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from switchover.outside.errors import Fenced
+from switchover.answers.errors import Fenced
 from switchover.zookeeper.nodes import ControllerNode, MigrationNode
 
 Key = tuple[str, int]

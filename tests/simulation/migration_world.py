@@ -24,6 +24,7 @@ from invariants.jury import Jury
 from invariants.memory import Limits
 from simulation.history import LogWitness, Witness
 from simulation.virtual_time import Timeline, live
+from switchover.answers import ask
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.kind import KafkaMigrations
 from switchover.engine.calls import Call, News
@@ -37,7 +38,6 @@ from switchover.operator.connections import Connections, Openers
 from switchover.operator.handlers import Loops, LoopsByNamespace, Watch, register, serve
 from switchover.operator.metrics import MeasuredMigrations, Metrics
 from switchover.operator.turns import Turns
-from switchover.outside import ask
 from tales import Tale, without_nonce
 
 HOW_FAR = pytest.mark.parametrize(

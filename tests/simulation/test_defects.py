@@ -9,12 +9,12 @@ import pytest
 from fakes.kafka_ports import SimulatedNodes
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.moments import before_finalize, quiet_for, reference, until_step
+from switchover.answers import ask
 from switchover.cluster.kind import KafkaMigrations
 from switchover.engine.calls import News
 from switchover.engine.ports import TooMuchWork
 from switchover.kafka.node import WholeView
-from switchover.outside import ask
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 
 def stalled(world: MigrationWorld) -> dict[str, Any]:

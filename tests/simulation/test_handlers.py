@@ -11,11 +11,11 @@ from fakes.api_server import NAMESPACE, FakeApi
 from fakes.incarnation import Incarnation, SimulatedApiServer, serve_kopf
 from simulation.migration_world import login, nothing_missing
 from simulation.virtual_time import Timeline, live
+from switchover.answers.errors import Fenced, Unreachable
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.operator.handlers import FINALIZER, Loops, LoopsByNamespace, Watch, register, serve
 from switchover.operator.metrics import MeasuredMigrations, Metrics
 from switchover.operator.turns import Turns
-from switchover.outside.errors import Fenced, Unreachable
 
 RESOURCE = ("switchover.dev", "v1alpha1", "kafkamigrations")
 STEPS = 5

@@ -19,6 +19,7 @@ from simulation import migration_world
 from simulation.migration_world import HOW_FAR, NAME, SPEC, MigrationWorld
 from simulation.moments import quiet_for, reference, second_batch, undisturbed, until_step, waits_for
 from simulation.virtual_time import VirtualLoop
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Verdict as Outcome
 from switchover.cli.export import Document, export
@@ -32,7 +33,6 @@ from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.gitops import LAST_APPLIED
 from switchover.metadata.image import MigrationState
-from switchover.outside.observed import Known
 from tales import assert_told
 
 

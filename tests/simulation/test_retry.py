@@ -10,13 +10,13 @@ from fakes.api_server import Object
 from simulation.migration_world import NAME, MigrationWorld
 from simulation.moments import opened
 from simulation.test_rollback import assert_as_before
+from switchover.answers.errors import Refused
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cli import acting
 from switchover.cli.acting import Act
 from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.tree import tree
 from switchover.engine.calls import News
-from switchover.outside.errors import Refused
 
 KMIG = f"kmig/{NAME}"
 

@@ -4,9 +4,9 @@ from collections import deque
 from dataclasses import replace
 from typing import Any
 
+from switchover.answers.observed import Known
 from switchover.groups.facts import StoreSample
 from switchover.groups.picture import Picture
-from switchover.outside.observed import Known
 from unit.coordination_world import CoordinatedWorld, running
 from unit.group_pictures import workload_of
 from unit.group_walk import WINDOW_SECONDS, Walk

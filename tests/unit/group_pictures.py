@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 from zlib import crc32
 
+from switchover.answers.observed import NOT_ASKED, Known, Observed
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
 from switchover.api.status import Direction
 from switchover.engine.position import NodeRecord, Position
@@ -36,7 +37,6 @@ from switchover.lag.group import Group as LagGroup
 from switchover.lag.group import TopicPartition
 from switchover.lag.watch import Assessment, Watch
 from switchover.lag.window import Offsets, Reading
-from switchover.outside.observed import NOT_ASKED, Known, Observed
 
 NOW = 1_795_000_000.0
 UID = "uid-of-the-migration"

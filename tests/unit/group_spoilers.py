@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from switchover.answers.observed import Known, Unknown
 from switchover.engine.policy import Policy
 from switchover.groups.facts import GroupSample
 from switchover.groups.picture import Picture
@@ -11,7 +12,6 @@ from switchover.groups.refusals import POLICY
 from switchover.kubernetes.members import Autoscaler
 from switchover.kubernetes.workloads import Manager
 from switchover.lag.group import TopicPartition
-from switchover.outside.observed import Known, Unknown
 from unit.group_pictures import (
     AUDIT,
     CLASSIC,

@@ -11,6 +11,7 @@ from typing import Any, Self
 import jsonpatch
 import pytest
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.status import Direction
 from switchover.engine.effects import DeletePod, Evict
@@ -30,7 +31,6 @@ from switchover.kafka.group import GroupState, OffsetsTopic, Readiness
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.watch import Assessment, Watch
 from switchover.lag.window import Offsets, Reading
-from switchover.outside.observed import Known, Unknown
 from switchover.partition import TopicPartition
 from tales import Tale
 from unit.group_pictures import (

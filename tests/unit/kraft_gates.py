@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import HandOver, NodeMode
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import gates, goals, preflight
@@ -12,7 +13,6 @@ from switchover.cluster.ending import trial_job
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import Create, WriteNodeFiles
 from switchover.kubernetes import reports
-from switchover.outside.observed import Known
 from unit.each_gate import every_gate
 from unit.pictures import (
     ACTIVE,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from fakes.views import changed
+from switchover.answers.observed import Known, Unknown
 from switchover.cluster.door import mount
 from switchover.cluster.facts import CaughtUp, Written
 from switchover.cluster.picture import Picture
@@ -19,7 +20,6 @@ from switchover.kubernetes.workloads import Reached, Stage
 from switchover.lag.membership import Membership
 from switchover.metadata.cluster import Assignment, ClusterMetadata, Difference, Entity, Topic
 from switchover.metadata.parity import Parity
-from switchover.outside.observed import Known, Unknown
 from switchover.zookeeper.groups import ZooKeeperGroup
 from switchover.zookeeper.nodes import ControllerNode
 from unit.judged_groups import Swept, judged

@@ -20,6 +20,7 @@ import yaml
 from javaproperties import loads
 
 from fakes.views import whole_view
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.api.kafka_migration import BrokerSet, KafkaMigration, KafkaMigrationSpec
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.meta import GroupHealth
@@ -54,8 +55,7 @@ from switchover.kubernetes.workloads import Pod, Workload
 from switchover.lag.membership import Membership
 from switchover.metadata.image import BrokerRegistration, LogImage, MigrationState
 from switchover.metadata.parity import Parity
-from switchover.outside.addresses import Address
-from switchover.outside.observed import Known, Observed, Unknown
+from switchover.network.addresses import Address
 from switchover.partition import TopicPartition
 from switchover.zookeeper.groups import IdleGroups
 from switchover.zookeeper.nodes import (

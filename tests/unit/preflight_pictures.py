@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from fakes.views import changed as changed_view
+from switchover.answers.observed import Known, Unknown
 from switchover.api.status import Severity
 from switchover.cluster import preflight
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Verdict
 from switchover.kafka.node import BrokerExamination, LogDirectory, TopicIds
 from switchover.kubernetes.workloads import Manager
-from switchover.outside.addresses import Address
-from switchover.outside.observed import Known, Unknown
+from switchover.network.addresses import Address
 from switchover.zookeeper.groups import ZooKeeperGroup
 from switchover.zookeeper.nodes import MigrationNode, ZooKeeperRights, ZooKeeperTopic
 from unit.kraft_spoilers import container

@@ -8,13 +8,13 @@ Prepared, Moved, Sealed and Unprepared end a leg.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.api.status import Direction
 from switchover.engine.effects import Apply, DeletePod, Effect, Evict, WriteNodeFiles
 from switchover.engine.gate import Gate, Verdict, passed
 from switchover.engine.plan import Intent, Leg, Plan, Step
 from switchover.engine.position import NodeRecord, Position
 from switchover.engine.rollout import BatchSize, Phase, Rollout, Sight
-from switchover.outside.observed import Known, Observed, Unknown
 
 NODES = ("n0", "n1", "n2")
 OLD, NEW = "Old", "New"

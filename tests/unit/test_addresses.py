@@ -13,11 +13,11 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.kafka.client.connection import Connection
 from switchover.kubernetes.client.pods import read_member_pod
+from switchover.network.access import Access
+from switchover.network.addresses import Address, canonical, looked_up, search_list
+from switchover.network.security import security
 from switchover.operator import connections
 from switchover.operator.connections import Connections, GroupConnections, GroupOpeners, Openers
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address, canonical, looked_up, search_list
-from switchover.outside.security import security
 from switchover.zookeeper.client.session import addresses_of
 from unit.group_pictures import moment, with_member, with_pod
 

@@ -8,15 +8,15 @@ from typing import Any, cast
 import pytest
 
 from simulation.virtual_time import in_virtual_time
+from switchover.answers.ask import PATIENCE_SECONDS, Answers
+from switchover.answers.errors import Refused, Unreachable
+from switchover.answers.observed import Known, Unknown
 from switchover.kafka.client.shared_groups import SharedGroups
 from switchover.kafka.ports import Groups
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.survey import GRANTED_SECONDS, REFUSED_SECONDS, KubernetesSurvey
+from switchover.network.access import Access
 from switchover.operator.connections import Clusters
-from switchover.outside.access import Access
-from switchover.outside.ask import PATIENCE_SECONDS, Answers
-from switchover.outside.errors import Refused, Unreachable
-from switchover.outside.observed import Known, Unknown
 
 
 class Asked:

@@ -10,8 +10,8 @@ import pytest
 from aiohttp.client_reqrep import ConnectionKey
 
 from simulation.virtual_time import VirtualLoop
+from switchover.answers.errors import Refused, Unreachable
 from switchover.kubernetes.client.api_server import ASK_AGAIN_SECONDS, ApiServer, Forbidden, _why
-from switchover.outside.errors import Refused, Unreachable
 
 
 class Answering(ApiServer):

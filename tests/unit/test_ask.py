@@ -6,10 +6,10 @@ import time
 import pytest
 
 from fakes.clock import Clock
-from switchover.outside import ask
-from switchover.outside.ask import Background
-from switchover.outside.errors import Unreachable
-from switchover.outside.observed import Known, Unknown
+from switchover.answers import ask
+from switchover.answers.ask import Background
+from switchover.answers.errors import Unreachable
+from switchover.answers.observed import Known, Unknown
 
 
 class Trees:

@@ -9,11 +9,11 @@ from typing import Any
 import jsonpatch
 import pytest
 
+from switchover.answers.errors import Refused
 from switchover.cli import acting
 from switchover.cli.acting import Act, Approval
 from switchover.cli.objects import KINDS, Found
 from switchover.engine.intent import RETRY
-from switchover.outside.errors import Refused
 
 RECORDED = Path(__file__).parent / "last_release"
 APPROVAL = Approval("Finalize", "alice", "CHG-1182", "0123456789abcdef")

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import switchover
+from switchover.answers.errors import Refused
 from switchover.cli import doctor, gates, operators, talking
 from switchover.cli.explaining import explain, plain, reasons, section
 from switchover.cli.main import app
@@ -16,7 +17,6 @@ from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.schemas import paths, schemas
 from switchover.cli.watching import End, Goal, duration, end_of
 from switchover.engine.intent import RETRY, retry_of
-from switchover.outside.errors import Refused
 from switchover.reasons import REASONS
 from switchover.reasons.notes import NOTES
 

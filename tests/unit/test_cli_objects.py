@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from switchover.answers.errors import Refused
 from switchover.cli.kube import kubeconfig_of
 from switchover.cli.objects import (
     CONSUMER_GROUP_MIGRATION,
@@ -19,7 +20,6 @@ from switchover.cli.objects import (
 )
 from switchover.cli.place import Place
 from switchover.kubernetes.client.api_server import NotFound
-from switchover.outside.errors import Refused
 
 
 def found(kind: Any, name: str) -> Found:

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
+from switchover.answers.errors import Unreachable
 from switchover.lag.collector import LagCollector
 from switchover.lag.group import Group, TopicPartition
 from switchover.lag.verdicts import Effect, Verdict
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
-from switchover.outside.errors import Unreachable
 from unit.lag_readings import DEFAULTS, POLL, T0
 
 A0 = TopicPartition("a", 0)

@@ -15,7 +15,7 @@ from switchover.cluster.rehearsal import report
 from switchover.command import command, kubectl
 from switchover.engine.policy import Policy
 from switchover.kubernetes.gitops import ARGO_TRACKING, tool_of
-from switchover.outside.credentials import AllowedServers
+from switchover.network.credentials import AllowedServers
 from switchover.zookeeper.client import znodes
 from unit.commands_of_source import not_made, sources
 from unit.foreign_text import WORDS

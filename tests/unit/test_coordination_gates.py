@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, get_args
 
 import pytest
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.consumer_group_migration import CoordinationMigration
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
@@ -25,7 +26,6 @@ from switchover.groups.facts import Stored
 from switchover.groups.picture import INTERMEDIATE, Facts, Picture
 from switchover.groups.plan import plan_of
 from switchover.kafka.group import GroupState, GroupType, OffsetsTopic
-from switchover.outside.observed import Known, Unknown
 from switchover.partition import TopicPartition
 from unit.coordination_walk import CoordinationWalk
 from unit.coordination_world import CoordinatedWorld

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from made_reasons import fail, unknown, wait
+from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.effects import Evict
 from switchover.engine.gate import Streak, Verdict, passed
 from switchover.engine.plan import Decision, Intent, Leg, Plan, Rescue, Step, decide
 from switchover.engine.position import NodeRecord, Position
 from switchover.engine.rollout import BatchSize, Phase
-from switchover.outside.observed import Known
 from unit.group_pictures import at_start
 from unit.pictures import moment
 from unit.small_plan import (

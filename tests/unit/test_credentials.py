@@ -6,13 +6,13 @@ from typing import cast
 
 import pytest
 
+from switchover.answers.ask import Answers
+from switchover.answers.errors import Refused
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.meta import AcceptedRisk
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
-from switchover.operator.connections import REAL_GROUPS, CredentialedGroups
-from switchover.outside.addresses import Address
-from switchover.outside.ask import Answers
-from switchover.outside.credentials import (
+from switchover.network.addresses import Address
+from switchover.network.credentials import (
     ANYWHERE,
     KAFKA,
     ZOOKEEPER,
@@ -21,7 +21,7 @@ from switchover.outside.credentials import (
     check_encrypted,
     checks_hosts,
 )
-from switchover.outside.errors import Refused
+from switchover.operator.connections import REAL_GROUPS, CredentialedGroups
 from unit.group_pictures import BRIDGED, spec_of, workload_of
 
 

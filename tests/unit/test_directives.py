@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switchover.answers.errors import Malformed
+from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import goals, names
 from switchover.cluster.door import edits
@@ -21,9 +23,7 @@ from switchover.cluster.picture import Picture
 from switchover.engine.effects import WriteNodeFiles
 from switchover.kafka.client.metadata import told_address
 from switchover.metadata.image import MigrationState
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Malformed
-from switchover.outside.observed import Known, Unknown
+from switchover.network.addresses import Address
 from switchover.zookeeper.client import znodes
 from unit.pictures import CLUSTER_ID, found_of, moment, spoil_each, value
 

@@ -22,7 +22,7 @@ from switchover.cluster.door import edits
 from switchover.cluster.door.scripts import DOOR, KEEP
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.kubernetes import reports
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 from unit.door_files import FILES, fuzzed
 from unit.pictures import found_of
 

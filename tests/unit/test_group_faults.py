@@ -12,11 +12,11 @@ import jsonpatch
 import pytest
 
 import samples
+from switchover.answers.errors import Fenced, Unreachable
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.engine.effects import Apply, Create, DeletePod, Effect, Evict, Patch
 from switchover.engine.reconcile import Reconciler
 from switchover.groups.picture import Picture
-from switchover.outside.errors import Fenced, Unreachable
 from unit.group_walk import KIND, PLANS, SECONDS, Walk, check_back, check_there, each_plan
 
 BEFORE, APPLIED, LATE = "before", "applied", "late"

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+from switchover.answers.observed import Unknown
 from switchover.api.status import Direction, Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Verdict
@@ -21,7 +22,6 @@ from switchover.groups.preflight.size import conversion_bytes
 from switchover.groups.refusals import POLICY
 from switchover.kafka.group import LEFT, GroupState, GroupType, OffsetsTopic, Readiness
 from switchover.kubernetes.jobs import JobState
-from switchover.outside.observed import Unknown
 from unit.each_gate import Finding
 from unit.given_reasons import VERDICTS, reasons
 from unit.group_gates import GATES, MOMENTS, downgrading

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from switchover.answers.observed import Unknown
 from switchover.api.status import Verdict as Outcome
 from switchover.groups.picture import Facts
 from switchover.groups.plan import plan_of
-from switchover.outside.observed import Unknown
 from unit.each_gate import watched
 from unit.group_gates import GATES, MOMENTS
 from unit.group_pictures import (

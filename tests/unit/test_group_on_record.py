@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.conditions import ConditionType, find_condition
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
@@ -15,7 +16,6 @@ from switchover.groups.plan import plan_of
 from switchover.groups.workloads.change import original_name
 from switchover.groups.workloads.deployment import is_held
 from switchover.kubernetes import names
-from switchover.outside.observed import Known, Unknown
 from unit.group_pictures import AUDIT, NOW, moment, of_stateful_set, spec_of, value, with_fact, with_source
 from unit.group_walk import BACKWARD, FORWARD, OFFLINE, PLANS, Walk, each_plan
 from unit.small_plan import intent

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from switchover.answers.observed import Known, Unknown
 from switchover.engine.effects import Evict
 from switchover.groups.picture import Picture
 from switchover.kafka.group import GroupType
-from switchover.outside.observed import Known, Unknown
 from tales import assert_told
 from unit.group_pictures import member, pod, value, with_group
 from unit.group_walk import FORWARD, PLANS, check_back, check_on_the_way, check_there, each_plan, new, spared

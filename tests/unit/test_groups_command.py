@@ -11,6 +11,7 @@ import yaml
 from rich.console import Console
 from typer.testing import CliRunner
 
+from switchover.answers.observed import Known, Unknown
 from switchover.cli.command import Output
 from switchover.cli.groups import Look, Ready, document, judged, table
 from switchover.cli.listing import document as written
@@ -18,7 +19,6 @@ from switchover.cli.main import app
 from switchover.groups.picture import Facts
 from switchover.kafka.client.every_group import SeenGroup
 from switchover.kafka.group import GroupState, GroupType, Member, MemberProtocol
-from switchover.outside.observed import Known, Unknown
 from unit.group_pictures import NOW, at_start, broker, value
 
 GROUP = value(at_start().facts.group)

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from switchover.answers.observed import Known
 from switchover.api.status import Direction
 from switchover.groups import goals
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.groups.workloads import change, stateful_set
 from switchover.kubernetes.members import Autoscaler
-from switchover.outside.observed import Known
 from unit.group_pictures import (
     BRIDGED,
     NOW,

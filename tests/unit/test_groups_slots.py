@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from switchover.answers.observed import Known, Unknown
 from switchover.engine.rollout import Sight
 from switchover.groups import slots
 from switchover.groups.facts import GroupSample
 from switchover.groups.picture import TARGET, Picture
 from switchover.groups.workloads import leaving, stateful_set
 from switchover.kubernetes.members import MemberPod
-from switchover.outside.observed import Known, Unknown
 from unit.group_pictures import (
     BRIDGED,
     CLASSIC,

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.clock import Clock
+from switchover.answers.errors import Unreachable
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.identity import identified, places
 from switchover.cluster.observe.identity import identities
 from switchover.cluster.own_addresses import at_their_pods, followed
 from switchover.kafka.ports import KafkaNodes
 from switchover.kubernetes.workloads import Pod, Workload
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Unreachable
-from switchover.outside.observed import Known, Observed, Unknown
+from switchover.network.addresses import Address
 from switchover.zookeeper.nodes import ZooKeeperState
 
 CLUSTER_ID = "aClusterAAAAAAAAAAAAAA"

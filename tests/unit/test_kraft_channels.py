@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import nodes
 from switchover.cluster.facts import CaughtUp
 from switchover.cluster.picture import Picture
 from switchover.engine.position import Batch
-from switchover.outside.observed import Known, Unknown
 from unit.kraft_gates import GATES, dual_write, to_b, to_c
 from unit.kraft_spoilers import partition, registration, silent
 from unit.pictures import NOW, spoil_each, spoil_pod, with_fact

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.coming_up import USUAL_SECONDS, phase_of
 from switchover.cluster.gates.registration import check_moved_broker
@@ -12,7 +13,6 @@ from switchover.engine.rollout import Phase
 from switchover.engine.windows import utc
 from switchover.kafka.node import NOT_LISTENING
 from switchover.kubernetes.workloads import Reached, Stage
-from switchover.outside.observed import Known, Unknown
 from unit.kraft_spoilers import answers
 from unit.pictures import NOW, moment, spoil_each, spoil_pod, with_fact, workload_of
 

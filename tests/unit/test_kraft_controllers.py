@@ -20,7 +20,7 @@ from switchover.cluster.goals import claim_and_provision
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.engine.effects import Provide, WriteNodeFiles
 from switchover.kubernetes import reports
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 from unit.pictures import given, moment, spec_of, spoil, spoil_workload, stateful_set, value, workload_of
 
 TRACKING = ("argocd.argoproj.io/instance", "app.kubernetes.io/instance", "kustomize.toolkit.fluxcd.io/name",

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from switchover.answers.observed import Unknown
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Direction
@@ -12,7 +13,6 @@ from switchover.cluster.deletion import check_deletion, is_before_the_claim, may
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.engine.intent import ABANDON
-from switchover.outside.observed import Unknown
 from unit.pictures import ACTIVE, PRE, migration, moment, spoil, with_fact
 from unit.small_plan import BACKWARD, FORWARD, intent
 

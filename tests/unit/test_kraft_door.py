@@ -1,9 +1,9 @@
 """With which edits a broker was started, by its own marker."""
 
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.door import edits
-from switchover.outside.observed import Known
 from unit.kraft_gates import GATES, given_back, outcome, started, to_b, to_c
 from unit.kraft_spoilers import shown
 from unit.pictures import NOW, PRE, moment, spoil, value, with_fact

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from switchover.answers.errors import Refused
 from switchover.cli.export import Document, as_stream, export, into_directory
 from switchover.cluster import names
 from switchover.cluster.ending.export import kept, kept_stateful_set, runs_the_same
-from switchover.outside.errors import Refused
 from unit.pictures import migration
 
 PROBE = {"timeoutSeconds": 1, "periodSeconds": 2, "successThreshold": 1, "failureThreshold": 3,

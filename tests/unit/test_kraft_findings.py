@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
@@ -14,7 +15,6 @@ from switchover.kafka.node import NOT_LISTENING
 from switchover.kubernetes.jobs import JobState
 from switchover.kubernetes.reports import DiskReport
 from switchover.metadata.image import BrokerRegistration, MigrationState
-from switchover.outside.observed import Known, Unknown
 from switchover.zookeeper.nodes import ControllerNode, MigrationNode
 from unit.each_gate import Finding
 from unit.judged_groups import Swept

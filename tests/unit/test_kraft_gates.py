@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from switchover.answers.observed import Unknown
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.facts import Facts
 from switchover.cluster.picture import Picture
-from switchover.outside.observed import Unknown
 from unit.each_gate import watched
 from unit.kraft_gates import GATES, MOMENTS, to_b
 from unit.pictures import BROKERS, with_fact, workload_of

@@ -16,8 +16,8 @@ from switchover.cluster.gates.credentials import check_listener_credentials
 from switchover.cluster.modes import Voters
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Verdict
-from switchover.outside import jaas
-from switchover.outside.addresses import Address
+from switchover.network import sasl
+from switchover.network.addresses import Address
 from unit.pictures import CLUSTER_ID, moment, spec_of, spoil, stateful_set
 
 CERTIFICATES = Path(__file__).parent / "golden" / "certificates"
@@ -53,7 +53,7 @@ def test_nodes_know_each_other_by_their_certificates():
 
 def test_the_one_user_of_plain_is_client_and_server():
     settings = listener.node_settings(given("SASL_PLAINTEXT"), PLAIN)
-    login = jaas.parse("x", settings.pop("listener.name.controller.plain.sasl.jaas.config"))
+    login = sasl.parse("x", settings.pop("listener.name.controller.plain.sasl.jaas.config"))
     assert login.options == {"username": "k", "password": 'a"\\b', "user_k": 'a"\\b'}
     assert settings == {"sasl.mechanism.controller.protocol": "PLAIN",
                         "listener.name.controller.sasl.enabled.mechanisms": "PLAIN"}

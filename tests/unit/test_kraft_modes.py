@@ -19,7 +19,7 @@ from switchover.cluster import modes
 from switchover.cluster.door import brokers, edits
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.metadata.names import STANDARD_AUTHORIZER
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 from unit import pictures
 from unit.pictures import found_of, moment, server_properties
 

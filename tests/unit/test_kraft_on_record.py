@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from switchover.answers.observed import Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.door import edits, mount
@@ -21,7 +22,6 @@ from switchover.cluster.step import ClusterStep
 from switchover.engine.plan import decide
 from switchover.engine.position import NodeRecord
 from switchover.metadata.image import MigrationState
-from switchover.outside.observed import Unknown
 from unit.pictures import (
     ACTIVE,
     CONTROLLERS,

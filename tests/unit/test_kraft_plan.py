@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import goals, modes, nodes, template
 from switchover.cluster.door import mount
@@ -19,7 +20,6 @@ from switchover.engine.effects import Apply, DeletePod, Effect, Evict, Patch, Pr
 from switchover.engine.position import NodeRecord, Position
 from switchover.engine.rollout import BatchSize, Sight
 from switchover.kubernetes.reports import REACH
-from switchover.outside.observed import Known, Unknown
 from switchover.zookeeper.nodes import ControllerNode
 from unit.pictures import (
     ACTIVE,

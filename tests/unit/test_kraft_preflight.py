@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from fakes.views import changed
+from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Severity
@@ -21,7 +22,6 @@ from switchover.kubernetes.selectors import selects
 from switchover.kubernetes.survey import StorageClasses
 from switchover.kubernetes.workloads import Manager
 from switchover.metadata.passwords import SecretNotKnown
-from switchover.outside.observed import Known, Unknown
 from switchover.zookeeper.groups import IdleGroups
 from switchover.zookeeper.nodes import ControllerNode, ZooKeeperTopic
 from unit.kraft_spoilers import container, pod_spec, without_members, zookeeper

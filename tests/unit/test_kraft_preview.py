@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from switchover.answers.observed import Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.plan_preview import LINES_SHOWN, Basis
 from switchover.cli.plan import _previewed
@@ -21,7 +22,6 @@ from switchover.cluster.status import telling
 from switchover.engine.pace import Pace
 from switchover.engine.position import Position
 from switchover.metadata.image import MigrationState
-from switchover.outside.observed import Unknown
 from switchover.visible import HIDDEN, shown
 from unit.pictures import NOW, Cluster, migration, moment, spec_of, spoil, value, with_fact
 from unit.test_kraft_status import folded, on_record

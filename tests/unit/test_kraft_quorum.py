@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.gates.quorum import check_controllers_ready, check_quorum_up
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Verdict
 from switchover.engine.windows import utc
-from switchover.outside.observed import Known
 from unit.kraft_spoilers import coming_up, in_trouble, voter
 from unit.pictures import NOW, POST, PRE, moment, spoil, spoil_each, value, with_fact
 from unit.small_plan import BACKWARD, FORWARD

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from switchover.answers.observed import Unknown
 from switchover.api.status import Verdict as Outcome
-from switchover.outside.observed import Unknown
 from unit.kraft_gates import GATES, all_kraft, outcome, to_c
 from unit.kraft_spoilers import silent, zookeeper
 from unit.pictures import with_fact

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.conditions import ConditionType, find_condition
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState
 from switchover.api.kafka_migration import NodeMode as Mode
@@ -25,7 +26,6 @@ from switchover.engine.position import Position
 from switchover.engine.record import stopped_status
 from switchover.engine.status import position_of
 from switchover.kubernetes.survey import GroupMigration
-from switchover.outside.observed import Known, Unknown
 from switchover.reasons.walk import DEFECT, INVALID_SPEC, STATUS_UNREADABLE
 from unit.pictures import ACTIVE, NOW, POST, PRE, UID, Cluster, migration, moment, spoil, spoil_each, spoil_pod, with_fact
 from unit.small_plan import BACKWARD, FORWARD, intent

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from fakes.views import changed
+from switchover.answers.observed import Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.gates.volumes import CAUGHT_UP_SECONDS, check_volumes_kept, volumes_on_record
 from switchover.cluster.picture import Picture
@@ -11,7 +12,6 @@ from switchover.cluster.status import next_status
 from switchover.engine.plan import decide
 from switchover.engine.status import Spent
 from switchover.kubernetes.workloads import Pod
-from switchover.outside.observed import Unknown
 from unit.pictures import ACTIVE, NOW, migration, moment, spoil, spoil_each, spoil_pod, value, with_fact
 from unit.small_plan import intent
 

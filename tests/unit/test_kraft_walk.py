@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from switchover.answers.observed import Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import names
 from switchover.cluster.door.mount import VOLUME
@@ -15,7 +16,6 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.engine.plan import decide
 from switchover.metadata.image import MigrationState
-from switchover.outside.observed import Unknown
 from unit.kraft_walk import PROOF, REHEARSED, STEPS, Walk, changes, one_by_one, opened
 from unit.pictures import BROKERS, CONTROLLERS, three
 from unit.small_plan import BACKWARD, FORWARD, intent

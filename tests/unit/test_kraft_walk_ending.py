@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import HandOver
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.meta import AcceptedRisk
@@ -15,7 +16,6 @@ from switchover.cluster.nodes import brokers_to_own_kraft
 from switchover.cluster.plan import PLAN
 from switchover.engine.plan import decide
 from switchover.metadata.image import MigrationState
-from switchover.outside.observed import Known, Unknown
 from unit.kraft_walk import PROOF, Walk
 from unit.pictures import BROKERS, NOW, UID, moment, spec_of, spoil_pod, stateful_set, with_fact
 from unit.small_plan import FORWARD, intent

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.gates.zookeeper_groups import NO_ZOOKEEPER_GROUPS
 from switchover.cluster.picture import Picture
@@ -12,7 +13,6 @@ from switchover.cluster.plan import PLAN
 from switchover.coordination.mode import Mode
 from switchover.engine.gate import Verdict
 from switchover.kubernetes.survey import GroupMigration
-from switchover.outside.observed import Known, Unknown
 from switchover.zookeeper.groups import IdleGroups
 from unit.kraft_gates import GATES, MOMENTS
 from unit.kraft_spoilers import OLD, TOGGLED, moving, old_groups, opened_at

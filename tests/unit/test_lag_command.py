@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from switchover.answers.errors import Refused, Unreachable
 from switchover.cli.kafka import access_to
 from switchover.cli.lag import EXIT_CODES, Question, Report, follow, thresholds_of
 from switchover.cli.lag_output import document, progress, table
@@ -21,8 +22,7 @@ from switchover.lag.membership import Membership
 from switchover.lag.samples import NONE
 from switchover.lag.verdicts import Effect
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
-from switchover.outside.access import Access
-from switchover.outside.errors import Refused, Unreachable
+from switchover.network.access import Access
 
 DEFAULT = thresholds_of(15, 8, 120)
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)

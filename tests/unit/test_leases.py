@@ -3,9 +3,9 @@
 import asyncio
 
 from simulation.virtual_time import Timeline, VirtualLoop
+from switchover.answers.errors import Unreachable
 from switchover.engine.leases import Leases
 from switchover.kubernetes.lease import ACTING_SECONDS, LEFT_SECONDS, LOOKING_SECONDS, shares
-from switchover.outside.errors import Unreachable
 
 
 class Api:

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Mapping
 
 from simulation.virtual_time import in_virtual_time
+from switchover.answers.ask import READ_SECONDS
+from switchover.answers.observed import Known
 from switchover.cluster.observe.groups import WatchedGroups
 from switchover.kafka.limits import ANSWER_SECONDS, LOOK_SECONDS, NODE_SECONDS, ROUND_SECONDS
 from switchover.lag.window import Asked, Sweep
-from switchover.outside.ask import READ_SECONDS
-from switchover.outside.observed import Known
 from unit.test_watched_groups import GROUP, Cluster
 
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.api.meta import GroupHealth
 from switchover.api.status import Measurements, Series
 from switchover.cluster.measured import measured
 from switchover.engine.measurements import KEPT, PER_STEP, SERIES, group_figures, measured_of
-from switchover.outside.observed import Known
 from switchover.partition import TopicPartition
 from unit.judged_groups import Swept, judged
 from unit.pictures import moment, with_fact

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from switchover.outside import memory
-from switchover.outside.errors import Refused, Unreachable
-from switchover.outside.memory import MIB, SMALL, Budget
+from switchover.answers import memory
+from switchover.answers.errors import Refused, Unreachable
+from switchover.answers.memory import MIB, SMALL, Budget
 
 
 @pytest.fixture(autouse=True)

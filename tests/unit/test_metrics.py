@@ -9,6 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from made_reasons import wait
+from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import figures as kraft
@@ -30,7 +31,6 @@ from switchover.groups.kind import ConsumerGroupMigrations
 from switchover.metadata.cluster import Difference
 from switchover.metadata.parity import Parity
 from switchover.operator.metrics import INFO, METRICS, Metrics
-from switchover.outside.observed import Known, Unknown
 from switchover.reasons import runbook_of
 from unit.pictures import ACTIVE, NOW, OFFSET, POST, PRE, UID, migration, moment, spec_of, spoil, with_fact
 from unit.small_plan import BACKWARD, intent

@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 
 from named_facts import NAMES
+from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Direction
 from switchover.cluster.facts import Facts
@@ -19,7 +20,6 @@ from switchover.engine.position import Position
 from switchover.groups.needs import Need as GroupNeed
 from switchover.groups.picture import Facts as GroupFacts
 from switchover.groups.plan import plan_of
-from switchover.outside.observed import Known, Unknown
 from unit.group_pictures import spec_of, strategies, workload_of
 from unit.pictures import moment, spoil
 from unit.small_plan import BACKWARD, FORWARD, intent

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fakes.views import whole_view
+from switchover.answers.errors import Unreachable
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.cluster.facts import CaughtUp
 from switchover.cluster.observe.caught_up import PARTITIONS, CaughtUpWatch
 from switchover.kafka.node import BrokerView, Partition
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Unreachable
-from switchover.outside.observed import Known, Observed, Unknown
+from switchover.network.addresses import Address
 from switchover.partition import TopicPartition
 
 ADDRESSES = {number: Address(f"kafka-{number}", 9092) for number in (1, 2, 3)}

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from switchover.answers.errors import Unreachable
+from switchover.answers.observed import Known, Unknown
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner, World
@@ -13,8 +15,6 @@ from switchover.groups.observe.observer import GroupClients, GroupObserver
 from switchover.groups.picture import Picture
 from switchover.kafka.group import GroupState
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
-from switchover.outside.errors import Unreachable
-from switchover.outside.observed import Known, Unknown
 from switchover.partition import TopicPartition
 from unit.group_pictures import BRIDGED, moment, spec_of, value, workload_of
 from unit.test_observe_group import PASS_SECONDS, Kafka

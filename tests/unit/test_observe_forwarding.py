@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from switchover.answers.errors import Refused, Unreachable
+from switchover.answers.observed import NOT_ASKED, Known, Unknown
 from switchover.cluster.observe.forwarding import EVERY_SECONDS, ForwardingWatch
 from switchover.kafka.node import NodeAnswer
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Refused, Unreachable
-from switchover.outside.observed import NOT_ASKED, Known, Unknown
+from switchover.network.addresses import Address
 
 HERE = Known(NodeAnswer({}, False, 1, 21), 100.0)
 ADDRESSES = {1: Address("kafka-1", 9092), 2: Address("kafka-2", 9092), 3: None}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from simulation.virtual_time import in_virtual_time
+from switchover.answers.errors import Refused, Unreachable
 from switchover.engine.gate import Verdict
 from switchover.groups.gates.lag import LAG_HEALTHY
 from switchover.groups.gates.progress import GOES_ON, PROGRESSED
@@ -20,7 +21,6 @@ from switchover.kubernetes.members import MemberWorkload
 from switchover.lag.baseline import KEY, Usuals, WeeklyBaseline, text_of
 from switchover.lag.samples import NONE
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
-from switchover.outside.errors import Refused, Unreachable
 from unit.group_pictures import NOW, PARTITIONS, mixed, spec_of, value
 
 PASS_SECONDS = 5.0

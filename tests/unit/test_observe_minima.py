@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from fakes.views import whole_view
+from switchover.answers.ask import SPARED_SECONDS
+from switchover.answers.errors import Refused, Unreachable
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.cluster.observe.observer import MINIMA_SECONDS, Observer, _without_zookeeper
 from switchover.kafka.node import NodeAnswer, Partition, WholeView
-from switchover.outside.addresses import Address
-from switchover.outside.ask import SPARED_SECONDS
-from switchover.outside.errors import Refused, Unreachable
-from switchover.outside.observed import Known, Observed, Unknown
+from switchover.network.addresses import Address
 from unit.kraft_gates import all_kraft, to_b
 from unit.pictures import value
 

@@ -4,11 +4,11 @@ import asyncio
 from typing import Any, cast
 
 from fakes.clock import Clock
+from switchover.answers.errors import Unreachable
+from switchover.answers.observed import Known, Unknown
 from switchover.cluster.observe.preflight import TOGETHER, Examiner
 from switchover.kafka.node import TopicIds
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Unreachable
-from switchover.outside.observed import Known, Unknown
+from switchover.network.addresses import Address
 
 
 class Brokers:

@@ -3,10 +3,10 @@
 from typing import Any, cast
 
 from fakes.clock import Clock
+from switchover.answers.errors import NotListening, Unreachable
+from switchover.answers.observed import Known, Unknown
 from switchover.cluster.observe.observer import GONE_SECONDS, Observer
-from switchover.outside.addresses import Address
-from switchover.outside.errors import NotListening, Unreachable
-from switchover.outside.observed import Known, Unknown
+from switchover.network.addresses import Address
 
 SERVER = Address("zookeeper", 2181)
 

@@ -8,7 +8,7 @@ import pytest
 
 from switchover.metadata.cluster import Resource
 from switchover.metadata.tree import TreeParser
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 from switchover.zookeeper.client.znodes import endpoints
 
 ANYBODY = {"principal": "User:alice", "permissionType": "Allow", "operation": "Read", "host": "*"}

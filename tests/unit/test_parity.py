@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from fakes.clock import Clock
+from switchover.answers.errors import Refused, Unreachable
+from switchover.answers.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.gates.parity import PARITY, PATIENCE_SECONDS, are_ended_by_a_new_leader, check_parity
 from switchover.cluster.observe.parity import LIFE_SECONDS, PAUSE_SECONDS, ParityWatch
@@ -16,8 +18,6 @@ from switchover.engine.position import Batch, Position
 from switchover.metadata.cluster import LIMIT, Assignment, ClusterMetadata, Difference, Resource, Topic
 from switchover.metadata.image import LogImage, MigrationState
 from switchover.metadata.parity import Comparison, Parity, TreeReading, compare
-from switchover.outside.errors import Refused, Unreachable
-from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
 from unit.kraft_spoilers import parity
 from unit.pictures import NOW, Cluster, moment, value, with_fact
 

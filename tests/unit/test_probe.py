@@ -10,9 +10,9 @@ from prometheus_client import CollectorRegistry, Counter
 
 from apiserver.processes import port
 from patience import stretched
+from switchover.answers import memory
 from switchover.operator import probe
 from switchover.operator.probe import METRICS, answering, metrics
-from switchover.outside import memory
 
 MIB = 1024 * 1024
 

@@ -13,12 +13,12 @@ from aiohttp import web
 from kubernetes.aio.client import ApiClient, Configuration
 
 from patience import Patience, stretched
+from switchover.answers import memory
+from switchover.answers.errors import Refused
 from switchover.kubernetes.client import api_server, reflector
 from switchover.kubernetes.client.api_server import ApiServer, NotFound
 from switchover.kubernetes.client.reflector import WatchedServer
 from switchover.kubernetes.members import COST
-from switchover.outside import memory
-from switchover.outside.errors import Refused
 
 PODS = "/api/v1/namespaces/shop/pods"
 

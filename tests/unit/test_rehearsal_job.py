@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.api.status import Verdict
 from switchover.cli.rehearse_replica import tree_of
 from switchover.cluster.facts import Export
@@ -16,7 +17,6 @@ from switchover.cluster.rehearsal.report import TREE_DIGEST
 from switchover.engine.effects import Create, Delete
 from switchover.kubernetes.client.pods import given
 from switchover.kubernetes.jobs import JobRun, JobState
-from switchover.outside.observed import Known, Observed, Unknown
 from switchover.zookeeper.tree import Tree
 from unit.kraft_spoilers import container
 from unit.pictures import BROKERS, EXPORT, NOW, REHEARSED, moment, with_fact

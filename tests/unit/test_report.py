@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from switchover.answers.errors import Refused
 from switchover.cli.objects import KAFKA_MIGRATION, KINDS, Found
 from switchover.cli.report import LISTS, Report, report_of
 from switchover.cli.report_page import LEAST, PLOTS, WIDTH, html, json_of, markdown, plots, rows, split
 from switchover.cli.reporting import WRITERS, form_of, into_file
 from switchover.cli.timeline import Stage
 from switchover.cluster.plan import PLAN
-from switchover.outside.errors import Refused
 from unit.told_walks import GIVEN, NAMES, SPENT, told_walk
 
 WRITTEN = datetime(2027, 2, 1, tzinfo=UTC)

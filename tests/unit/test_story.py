@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from switchover.answers.errors import Fenced, Refused
 from switchover.cli import talking
 from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, Found
 from switchover.cluster import effects as cluster
@@ -22,8 +23,7 @@ from switchover.engine.position import Position
 from switchover.engine.reconcile import Reconciler
 from switchover.engine.story import LONGEST, MOST, Page, laid_out, next_page
 from switchover.groups.coordination import effects as coordination
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Fenced, Refused
+from switchover.network.addresses import Address
 from switchover.partition import TopicPartition
 from switchover.reasons.brokers import NODE_UNKNOWN
 from tales import STORIES

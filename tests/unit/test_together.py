@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from simulation.virtual_time import in_virtual_time
+from switchover.answers.errors import Refused, Unreachable
 from switchover.kafka.client.together import EVERY_SECONDS, Question, Together
-from switchover.outside.errors import Refused, Unreachable
 
 
 class Asked:

@@ -4,6 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from fakes.clock import Clock
+from switchover.answers.errors import Unreachable
+from switchover.answers.observed import Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.coming_up import phase_of
@@ -14,8 +16,6 @@ from switchover.engine.rollout import Phase
 from switchover.kubernetes.client.api_server import ApiServer, Forbidden
 from switchover.kubernetes.client.told import HOLDS_SECONDS, Told
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
-from switchover.outside.errors import Unreachable
-from switchover.outside.observed import Unknown
 from unit.pictures import PRE, moment, spoil, spoil_workload, value, with_fact, workload_of
 from unit.preflight_pictures import check
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.meta import AcceptedRisk
 from switchover.cluster import names
@@ -16,7 +17,6 @@ from switchover.cluster.ending.own_configuration import KEYS
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import Create, Delete, Effect
 from switchover.engine.position import NodeRecord
-from switchover.outside.observed import Known, Unknown
 from unit.kraft_gates import USERS_NEW, has_tried, to_own, users_new
 from unit.pictures import NOW, UID, moment, spoil_each, spoil_workload, stateful_set, value, with_fact, workload_of
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.status import Severity
 from switchover.cluster import preflight as clusters
 from switchover.engine.position import Position
 from switchover.groups import preflight as groups
-from switchover.outside.observed import Known, Unknown
 from unit.group_pictures import at_start
 from unit.pictures import Cluster
 

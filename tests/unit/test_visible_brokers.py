@@ -2,9 +2,9 @@
 
 import pytest
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.status import Verdict as Outcome
 from switchover.groups.coordination.brokers import check_brokers_visible
-from switchover.outside.observed import Known, Unknown
 
 
 def test_brokers_that_kafka_does_not_list_do_not_matter():

@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from switchover.answers.ask import Answers
+from switchover.answers.errors import Unreachable
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.api.meta import GroupHealth
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.observe.groups import MEMBERS_SECONDS, SAMPLE_SECONDS, WatchedGroups, members_of, thresholds
@@ -13,9 +16,6 @@ from switchover.lag.unreadable import Stretch
 from switchover.lag.verdicts import Verdict
 from switchover.lag.watch import JudgedGroup
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
-from switchover.outside.ask import Answers
-from switchover.outside.errors import Unreachable
-from switchover.outside.observed import Known, Observed, Unknown
 from switchover.partition import TopicPartition
 from unit.judged_groups import Swept
 from unit.kraft_gates import outcome, to_b

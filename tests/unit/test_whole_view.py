@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.views import metadata_answer
+from switchover.answers import memory
+from switchover.answers.errors import Refused, Untold
 from switchover.cluster.observe.views import MOST_PARTITIONS, whole
 from switchover.kafka.client.bounds import Unreadable
 from switchover.kafka.client.whole_view import PARTITION, WholeViews
 from switchover.kafka.node import Partition, seen_by
-from switchover.outside import memory
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Refused, Untold
+from switchover.network.addresses import Address
 
 BROKER = Address("kafka-0", 9092)
 HEADER = b"\0\0\0\1\0"

@@ -22,9 +22,9 @@ from kio.serial import entity_writer
 from kio.static.primitive import i8, i32, i32Timedelta
 
 import switchover.kafka.client
+from switchover.answers import memory
 from switchover.kafka.client import bounds, consumer_protocol
 from switchover.kafka.client.bounds import Unreadable
-from switchover.outside import memory
 
 HUGE = [bytes.fromhex(each) for each in ("7fffffff", "7fff", "ffffffff0f", "ffffffff", "80808080808001", "8000", "fe")]
 """Lengths and counts that are not there."""

@@ -15,10 +15,10 @@ from kio.static.primitive import i64Timedelta
 from adapters.eventually import eventually
 from fakes.kafka_node import Node, noting_connections, quorum_answer
 from patience import stretched
+from switchover.answers.errors import Unreachable
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.kept import KeptConnections
-from switchover.outside.errors import Unreachable
-from switchover.outside.security import security
+from switchover.network.security import security
 
 SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 
+from switchover.answers.observed import Known, Unknown
 from switchover.cluster.ending import zookeeper_servers
 from switchover.cluster.picture import Picture
 from switchover.kubernetes.selectors import POD_NAME, leads_to
-from switchover.outside.observed import Known, Unknown
 from unit.pictures import NOW, moment, with_fact
 
 SCALE = "kubectl --namespace {} scale statefulset/{} --replicas={}"

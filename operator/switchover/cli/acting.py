@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from switchover.answers.errors import Refused
 from switchover.api.lenient import given
 from switchover.api.meta import DesiredState
 from switchover.api.status import Phase
@@ -18,7 +19,6 @@ from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.intent import ABANDON, RETRY, retry_of
 from switchover.engine.status import by_itself
 from switchover.kubernetes.json_patch import as_read
-from switchover.outside.errors import Refused
 from switchover.visible import counted
 
 Operation = Mapping[str, Any]

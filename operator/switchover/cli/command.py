@@ -40,7 +40,7 @@ def print_lines(lines: Iterable[str]) -> None:
 @contextmanager
 def refusals() -> Iterator[None]:
     """Every refusal of the other side as one line, with exit code 2."""
-    from switchover.outside.errors import Fenced, Refused, Unreachable
+    from switchover.answers.errors import Fenced, Refused, Unreachable
 
     try:
         yield

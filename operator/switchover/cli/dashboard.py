@@ -16,6 +16,7 @@ from datetime import datetime
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from switchover.answers.errors import Refused, Unreachable
 from switchover.api.schema import DNS_LABEL
 from switchover.cli.command import in_words
 from switchover.cli.dashboard_page import index, live, policy, trouble
@@ -24,7 +25,6 @@ from switchover.cli.objects import KINDS, every
 from switchover.cli.place import Place
 from switchover.cli.report_page import html
 from switchover.cli.reporting import now, report
-from switchover.outside.errors import Refused, Unreachable
 
 HOST = "127.0.0.1"
 _OURS = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?", re.IGNORECASE)

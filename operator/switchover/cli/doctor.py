@@ -7,6 +7,7 @@ from importlib.metadata import version
 from math import isfinite
 from typing import Any
 
+from switchover.answers.errors import Refused, Unreachable
 from switchover.api.meta import API_VERSION, GROUP
 from switchover.cli.kube import connected
 from switchover.cli.objects import APPLY_CRDS, KINDS, every
@@ -18,7 +19,6 @@ from switchover.cli.writing import who_am_i
 from switchover.kubernetes.client.api_server import ApiServer, Forbidden, NotFound
 from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.lease import holder_of
-from switchover.outside.errors import Refused, Unreachable
 
 PEOPLES_RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     (GROUP, kind.plural): ("get", "list", "create", "patch", "delete", "approve") for kind in KINDS} | {

@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 
+from switchover.answers.errors import Refused
 from switchover.cli.objects import KINDS
 from switchover.cli.schemas import Schema, properties, schemas
-from switchover.outside.errors import Refused
 from switchover.reasons import REASONS
 from switchover.reasons.notes import NOTES
 from switchover.reasons.reason import Reason

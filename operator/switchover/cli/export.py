@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from switchover.answers.clock import WallClock
+from switchover.answers.errors import Refused
 from switchover.cli.kube import connected
 from switchover.cli.objects import KAFKA_MIGRATION, bare, read_migration
 from switchover.cli.place import Place
@@ -24,8 +26,6 @@ from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.json_patch import unchanged
 from switchover.kubernetes.ports import Migrations, Workloads
-from switchover.outside.clock import WallClock
-from switchover.outside.errors import Refused
 from switchover.visible import printable
 
 

@@ -10,6 +10,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from switchover.answers.ask import READ_SECONDS, known
+from switchover.answers.clock import Clock
+from switchover.answers.errors import Refused
+from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Verdict, gravest
 from switchover.groups.picture import Facts
@@ -17,11 +21,7 @@ from switchover.groups.unplanned import Goal, of_brokers, of_group
 from switchover.kafka.client.every_group import EveryGroup, SeenGroup
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol
-from switchover.outside.access import Access
-from switchover.outside.ask import READ_SECONDS, known
-from switchover.outside.clock import Clock
-from switchover.outside.errors import Refused
-from switchover.outside.observed import Known
+from switchover.network.access import Access
 from switchover.visible import printable
 
 COLUMNS = ("GROUP", "TYPE", "PROTOCOL", "STRATEGY", "STATE", "MEMBERS", "READY", "IN THE WAY")

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from switchover import properties_file
-from switchover.outside.access import Access
-from switchover.outside.errors import Refused
+from switchover.answers.errors import Refused
+from switchover.network.access import Access
 
 
 def access_to(servers: str, file: Path | None) -> Access:

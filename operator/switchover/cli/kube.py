@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from switchover.answers.errors import Refused
 from switchover.cli.place import Place
 from switchover.kubernetes.client.api_server import ApiServer, connect
-from switchover.outside.errors import Refused
 
 
 @asynccontextmanager

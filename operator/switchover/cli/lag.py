@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from switchover.answers.clock import Clock, WallClock
+from switchover.answers.errors import Refused, Unreachable
 from switchover.kafka.client.memberships import WireMemberships
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.kafka.ports import GroupMemberships
@@ -17,9 +19,7 @@ from switchover.lag.thresholds import Thresholds
 from switchover.lag.verdicts import Effect
 from switchover.lag.watch import Assessment
 from switchover.lag.window import Asked, GroupOffsets, Reading
-from switchover.outside.access import Access
-from switchover.outside.clock import Clock, WallClock
-from switchover.outside.errors import Refused, Unreachable
+from switchover.network.access import Access
 
 EXIT_CODES = {Effect.PASS: 0, Effect.FAIL: 1, Effect.HOLD: 3, Effect.INCONCLUSIVE: 3}
 """2 is for what cannot be asked at all."""

@@ -56,9 +56,9 @@ def switchover(
 @app.command()
 def run() -> None:
     """Run the operator until it is told to stop. Its settings come from the environment."""
+    from switchover.answers.errors import Refused, Unreachable
     from switchover.operator.leadership import Deposed
     from switchover.operator.run import run_operator
-    from switchover.outside.errors import Refused, Unreachable
 
     os.environ.setdefault("USER", "switchover")       # Kopf asks who runs it; in a container nobody may know
     try:
@@ -142,10 +142,10 @@ def rehearse(
 
     Exit code: 0 it would go through; 1 it would not; 2 it could not be rehearsed.
     """
+    from switchover.answers.errors import Fenced
     from switchover.cli.rehearse import rehearse as rehearsed
     from switchover.cli.rehearse import written
     from switchover.cluster.rehearsal.report import lines
-    from switchover.outside.errors import Fenced
 
     try:
         name, found = asyncio.run(rehearsed(place, image, _text_of(file), release, keep=keep, told=_line))
@@ -231,10 +231,10 @@ def lag(
     Exit code: 0 every group passes; 1 one fails; 2 bad options, or Kafka cannot be reached or refuses;
     3 hold or inconclusive. After Ctrl-C that of the last verdict, 3 when there was none.
     """
+    from switchover.answers.errors import Refused
     from switchover.cli.kafka import access_to
     from switchover.cli.lag import Question, thresholds_of
     from switchover.cli.lag_screen import show
-    from switchover.outside.errors import Refused
 
     with refusals():
         if once and watch:
@@ -263,11 +263,11 @@ def groups(
 
     Exit code: 0 all was seen; 2 Kafka cannot be reached, or refuses; 3 something could not be seen.
     """
+    from switchover.answers.clock import WallClock
     from switchover.cli.groups import document, look, table
     from switchover.cli.kafka import access_to
     from switchover.cli.listing import document as written
     from switchover.cli.terminal import console
-    from switchover.outside.clock import WallClock
 
     with refusals():
         found = asyncio.run(look(access_to(bootstrap_server, command_config), group or (), to.value, WallClock()))

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from switchover.answers.errors import Refused
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.meta import API_VERSION, GROUP, VERSION, DesiredState
 from switchover.api.schema import mistakes
@@ -17,7 +18,6 @@ from switchover.engine.intent import RETRY, retry_of
 from switchover.engine.plan import Plan
 from switchover.kubernetes.client.api_server import ApiServer, NotFound
 from switchover.kubernetes.ports import Migrations
-from switchover.outside.errors import Refused
 
 APPLY_CRDS = "install this release's chart, or kubectl apply --server-side --filename crds/"
 """What brings the CRDs."""

@@ -11,6 +11,9 @@ from typing import Any, Generic
 
 from pydantic import ValidationError
 
+from switchover.answers.clock import Clock, WallClock
+from switchover.answers.errors import Refused
+from switchover.answers.observed import Known
 from switchover.api.schema import mistakes
 from switchover.api.status import Finding, Severity
 from switchover.api.status import Verdict as Outcome
@@ -41,9 +44,6 @@ from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.survey import GROUP_RIGHTS, RIGHTS, KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.operator.connections import Connections, GroupConnections
-from switchover.outside.clock import Clock, WallClock
-from switchover.outside.errors import Refused
-from switchover.outside.observed import Known
 from switchover.visible import counted, shown
 
 SECOND_LOOK = 1.0

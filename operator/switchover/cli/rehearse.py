@@ -8,6 +8,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from switchover.answers.ask import Answers
+from switchover.answers.clock import WallClock
+from switchover.answers.errors import Refused, Unreachable
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.schema import mistakes
 from switchover.cli.kube import connected
@@ -25,11 +28,8 @@ from switchover.command import command
 from switchover.kafka.ports import KafkaNodes
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.jobs import JobRun
+from switchover.network.access import Access
 from switchover.operator.connections import REAL, Credentialed
-from switchover.outside.access import Access
-from switchover.outside.ask import Answers
-from switchover.outside.clock import WallClock
-from switchover.outside.errors import Refused, Unreachable
 
 POLL_SECONDS = 1.0
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from switchover.answers.errors import Refused, Unreachable
 from switchover.cluster.rehearsal import report as reports
 from switchover.cluster.rehearsal.conductor import NoReplica, Parts, Rehearsal
 from switchover.cluster.rehearsal.pack import unpacked
@@ -17,8 +18,7 @@ from switchover.cluster.rehearsal.settings import Place
 from switchover.job_message import LARGEST, NONCE
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.registration import register
-from switchover.outside.access import Access
-from switchover.outside.errors import Refused, Unreachable
+from switchover.network.access import Access
 from switchover.visible import printable
 from switchover.zookeeper.client.copying import KazooTree
 from switchover.zookeeper.tree import Tree

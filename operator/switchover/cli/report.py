@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from pydantic.alias_generators import to_camel
 
+from switchover.answers.errors import Refused
 from switchover.api.conditions import ConditionStatus, ConditionType, find_condition
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, ConsumerGroupMigrationStatus, GroupSummary
 from switchover.api.kafka_migration import KafkaMigrationSpec, KafkaMigrationStatus, RestartPace
@@ -25,7 +26,6 @@ from switchover.cli.steps import nodes_of, preview_of, spec_in, status_in
 from switchover.cli.terminal import clean
 from switchover.cli.timeline import Stage, begins, stages_of, typed
 from switchover.engine.status import HISTORY_KEPT
-from switchover.outside.errors import Refused
 
 LISTS = ("waitingFor", "approvals", "findings", "gates", "history", "evidence")
 """Lists of the status that a report shows."""

@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from switchover.answers.errors import Refused
 from switchover.cli.kube import connected
 from switchover.cli.objects import find
 from switchover.cli.operators import operator_deployments, release
@@ -14,7 +15,6 @@ from switchover.cli.report import Report, report_of
 from switchover.cli.report_page import html, json_of, markdown
 from switchover.cli.talking import events_of
 from switchover.kubernetes.client.api_server import ApiServer, Forbidden
-from switchover.outside.errors import Refused
 
 WRITERS = {"html": html, "json": json_of, "md": markdown}
 

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from switchover import documents
+from switchover.answers.errors import Refused
 from switchover.cli.kube import connected
 from switchover.cli.objects import Found, find
 from switchover.cli.operators import operator_pods
 from switchover.cli.place import Place
 from switchover.engine.story import laid_out
 from switchover.kubernetes.client.api_server import ApiServer, Forbidden
-from switchover.outside.errors import Refused
 
 
 async def events(place: Place, name: str) -> list[str]:

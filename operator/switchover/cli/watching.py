@@ -8,6 +8,7 @@ from enum import IntEnum, StrEnum
 from rich.console import Console
 from rich.live import Live
 
+from switchover.answers.errors import Refused, Unreachable
 from switchover.api.lenient import given
 from switchover.api.status import NEVER_LOOKED_AT
 from switchover.cli.kube import connected
@@ -16,7 +17,6 @@ from switchover.cli.place import Place
 from switchover.cli.steps import phase_of
 from switchover.cli.tree import changes, condition, is_current, tree
 from switchover.kubernetes.client.api_server import ApiServer
-from switchover.outside.errors import Refused, Unreachable
 from switchover.visible import printable
 
 EVERY_SECONDS = 2.0

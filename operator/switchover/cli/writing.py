@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
+from switchover.answers.errors import Fenced, Refused
 from switchover.cli import acting
 from switchover.cli.acting import Act, Approval
 from switchover.cli.kube import connected
@@ -10,7 +11,6 @@ from switchover.cli.objects import Found, again, find, path
 from switchover.cli.operators import warnings
 from switchover.cli.place import Place
 from switchover.kubernetes.client.api_server import ApiServer, Conflict, NotFound
-from switchover.outside.errors import Fenced, Refused
 
 TRIES = 10
 """The operator writes its status at any moment; two people at once are rare."""

@@ -6,6 +6,7 @@ as it is.
 
 from dataclasses import replace
 
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction
@@ -14,7 +15,6 @@ from switchover.cluster.picture import Picture
 from switchover.engine.gate import Verdict, wait
 from switchover.engine.intent import ABANDON, LET_GO
 from switchover.engine.plan import Intent
-from switchover.outside.observed import Known
 from switchover.reasons.walk import BEING_DELETED, HELD_UNTIL_THE_END
 
 UNTOUCHED = ("", Step.PREFLIGHT, Step.REHEARSE)

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
+from switchover.answers.observed import NOT_ASKED, Known, Observed
 from switchover.cluster.picture import Picture
 from switchover.metadata.image import MigrationState
-from switchover.outside.observed import NOT_ASKED, Known, Observed
 from switchover.zookeeper.nodes import ControllerNode
 
 T = TypeVar("T")

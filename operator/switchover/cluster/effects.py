@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from switchover.engine.effects import Elsewhere
 from switchover.metadata.cluster import Entity, entity_words
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Nothing here is evidence: no gate of health rests on it. The gate of the windows
 from collections.abc import Iterator
 from dataclasses import replace
 
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import KafkaMigrationStep as Name
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Direction
@@ -17,7 +18,6 @@ from switchover.engine.plan import Decision, Step
 from switchover.engine.position import NodeRecord
 from switchover.engine.rollout import BatchSize
 from switchover.engine.work import Work, seconds_until_done
-from switchover.outside.observed import Known
 
 BROKER_SECONDS = 120.0
 """Assumed of a batch of brokers before one was measured: eviction, start, and every replica in sync again."""

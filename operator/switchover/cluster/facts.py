@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from switchover.answers.observed import NOT_ASKED, Known, Observed
 from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum, TopicIds, WholeView
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.survey import GroupMigration, StorageClasses, TemplateChange
@@ -15,7 +16,6 @@ from switchover.lag.membership import Membership
 from switchover.lag.watch import JudgedGroup
 from switchover.metadata.image import LogImage
 from switchover.metadata.parity import Parity
-from switchover.outside.observed import NOT_ASKED, Known, Observed
 from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
 from switchover.zookeeper.nodes import ZooKeeperRights, ZooKeeperState, ZooKeeperTopics
 

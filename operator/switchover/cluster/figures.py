@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import KafkaMigrationSpec, KafkaMigrationStatus, MetadataState, NodeMode
 from switchover.cluster import modes, names
 from switchover.cluster.measured import dual_write
 from switchover.cluster.picture import Picture
 from switchover.cluster.status import STEPS
 from switchover.engine.figures import Figure, Metric, on_record
-from switchover.outside.observed import Known
 
 METADATA_TYPE = {
     **dict.fromkeys(modes.WITHOUT_QUORUM, "ZooKeeper"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from switchover.answers.observed import Known, Observed
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import modes, names, partition_states, preflight, quotas, template
@@ -18,7 +19,6 @@ from switchover.cluster.modes import Voters
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import Apply, Delete, Effect, Provide, WriteNodeFiles, patch_stateful_set
 from switchover.kubernetes.workloads import Workload
-from switchover.outside.observed import Known, Observed
 
 Directives = tuple[Directive, ...] | None
 

@@ -8,9 +8,9 @@ It is a place to ask at.
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from switchover.answers.observed import Known, Observed
 from switchover.kubernetes.workloads import Pod, Workload
-from switchover.outside.addresses import Address, canonical
-from switchover.outside.observed import Known, Observed
+from switchover.network.addresses import Address, canonical
 
 Registered = Mapping[int, Mapping[str, Address]]
 """/brokers/ids: broker id -> listener name -> address."""

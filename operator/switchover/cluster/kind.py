@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.cluster import deletion, names, on_record
 from switchover.cluster.digest import digest
@@ -21,7 +22,6 @@ from switchover.engine.pace import Spent
 from switchover.engine.plan import Decision, Intent, Plan
 from switchover.engine.policy import Policy
 from switchover.engine.status import cluster_of, entered_of, made_of, position_of
-from switchover.outside.observed import Known
 
 
 class KafkaMigrations:

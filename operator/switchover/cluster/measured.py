@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from math import ceil
 from typing import NamedTuple
 
+from switchover.answers.observed import Known
 from switchover.cluster.gates.read import silence
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Verdict
 from switchover.engine.measurements import GROUPS, group_figures
 from switchover.metadata.image import MigrationState
-from switchover.outside.observed import Known
 
 
 class DualWrite(NamedTuple):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from switchover.api.kafka_migration import NodeMode
 from switchover.kafka.releases import FINAL_LEVELS, FIRST_LEVELS
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 WITHOUT_QUORUM = (NodeMode.ZOOKEEPER, NodeMode.ZOOKEEPER_PINNED, NodeMode.ZOOKEEPER_RAISED)
 """The modes of brokers that know of no controllers of KRaft."""

@@ -7,11 +7,11 @@ Where the need of a fact hangs on more than the leg, the rest of the condition s
 from collections.abc import Set
 from enum import StrEnum
 
+from switchover.answers.observed import Known, Observed
 from switchover.cluster import modes
 from switchover.cluster.door import brokers
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.picture import Picture
-from switchover.outside.observed import Known, Observed
 from switchover.zookeeper.nodes import ZooKeeperState
 
 

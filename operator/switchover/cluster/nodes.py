@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import coming_up, template
 from switchover.cluster.door.brokers import Brokers
@@ -15,7 +16,6 @@ from switchover.engine.effects import Effect, replacement
 from switchover.engine.position import NodeRecord
 from switchover.engine.rollout import BatchSize, Sight
 from switchover.kafka.node import NOT_LISTENING
-from switchover.outside.observed import Known, Observed, Unknown
 
 NOBODY_TELLS = "no broker tells who leads what"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 
 from switchover.kubernetes.workloads import Pod, Workload
-from switchover.outside.addresses import Address, canonical, is_an_ip
+from switchover.network.addresses import Address, canonical, is_an_ip
 
 
 def at_their_pods(told: Mapping[int, Address], brokers: Mapping[str, int], workloads: Iterable[Workload]) -> frozenset[str]:

@@ -7,12 +7,12 @@ and then sets their states, which do not exist, again and again
 
 from collections.abc import Iterable, Mapping
 
+from switchover.answers.observed import Known
 from switchover.cluster.effects import CreateStates
 from switchover.cluster.gates.read import log_left_behind, zookeeper_of
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import Effect
 from switchover.engine.gate import Verdict
-from switchover.outside.observed import Known
 
 NAMED = 3
 """How many partitions a message names."""

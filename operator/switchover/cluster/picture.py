@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from switchover.answers.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.api.kafka_migration import BrokerSet, HandOver, KafkaMigrationSpec, NodeMode
 from switchover.cluster import identity, modes, names
 from switchover.cluster.controllers import manifests
@@ -23,9 +24,8 @@ from switchover.engine.position import Position
 from switchover.grouped import grouped
 from switchover.kafka.node import NOT_LISTENING, BrokerView, NodeAnswer, WholeView
 from switchover.kubernetes.workloads import Pod, Workload
-from switchover.outside.addresses import Address
-from switchover.outside.credentials import Unusable
-from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.network.addresses import Address
+from switchover.network.credentials import Unusable
 
 UPDATE_METADATA, DESCRIBE_QUORUM = 6, 55
 PRODUCE = 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from switchover.answers.observed import Observed
 from switchover.api.kafka_migration import KafkaMigrationStep as Name
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import estimate, goals, modes, nodes, preflight, rollback, step
@@ -36,7 +37,6 @@ from switchover.engine.effects import Effect
 from switchover.engine.gate import Gate
 from switchover.engine.plan import Leg, Plan, Rescue
 from switchover.engine.rollout import BatchSize, Rollout, Sight
-from switchover.outside.observed import Observed
 
 Left = Callable[[Picture], Observed[Sequence[str]]]
 Sizes = Callable[[Picture], tuple[BatchSize, ...]]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.plan_preview import LINES_SHOWN, Basis, PlannedChange, PlannedNodes, PlannedStep, PlanPreview
 from switchover.cluster import modes
@@ -16,7 +17,6 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.engine.work import Work, seconds_until_done
 from switchover.kafka.node import BrokerExamination
-from switchover.outside.observed import Known
 from switchover.visible import EACH_ITS_OWN, HIDDEN, shown
 
 

@@ -4,6 +4,7 @@ The order was run on real Kafka (docs/facts/kraft.md#rollback): leader last, epo
 `/controller`, and no broker before every broker names the ZooKeeper controller.
 """
 
+from switchover.answers.observed import Known, Observed
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import names, nodes, preflight, template
@@ -18,7 +19,6 @@ from switchover.cluster.picture import Picture
 from switchover.engine.effects import Delete, Effect, patch_stateful_set, replacement
 from switchover.engine.rollout import BatchSize, Sight
 from switchover.metadata.image import MigrationState
-from switchover.outside.observed import Known, Observed
 from switchover.zookeeper.nodes import ZooKeeperState
 
 

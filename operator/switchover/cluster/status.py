@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
+from switchover.answers.observed import Known
 from switchover.api.conditions import Condition, ConditionType, set_condition
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState, NodeMode
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
@@ -29,7 +30,6 @@ from switchover.engine.plan import Decision
 from switchover.engine.position import Position
 from switchover.engine.record import Outlook, shared
 from switchover.metadata.image import MigrationState
-from switchover.outside.observed import Known
 from switchover.reasons.controllers import QUORUM_VOLUMES_LOST, VOLUME_REPLACED
 
 MOVE, FINALIZE, RELEASE = Step.MOVE_BROKERS, Step.FINALIZE, Step.RELEASE_ZOOKEEPER

@@ -8,10 +8,10 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
+from switchover.answers.clock import Clock
+from switchover.answers.errors import Fenced, Refused, Unreachable
 from switchover.kubernetes.lease import ACTING_SECONDS, LEFT_SECONDS, LOOKING_SECONDS
 from switchover.kubernetes.ports import Workloads
-from switchover.outside.clock import Clock
-from switchover.outside.errors import Fenced, Refused, Unreachable
 
 LEAVING_SECONDS = 5.0
 """How long an operator that ends tries to leave a Lease to the next one."""

@@ -10,10 +10,10 @@ from dataclasses import KW_ONLY, dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from switchover.answers.observed import Known, Observed
 from switchover.command import command
 from switchover.engine.gate import NAMED, Unseen, Verdict, fail, several, unknown, warn
 from switchover.kubernetes.brought_in import brought_in
-from switchover.outside.observed import Known, Observed
 from switchover.reasons.notes import HOSTS_UNCHECKED
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.reasons.workloads import IMAGE_NOT_ALLOWED, POD_CHANGE_NOT_ALLOWED

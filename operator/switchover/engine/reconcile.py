@@ -13,6 +13,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
 
+from switchover.answers.clock import Clock
+from switchover.answers.errors import Fenced, NameTaken, Refused, Unreachable
 from switchover.api.schema import mistakes
 from switchover.api.status import Direction
 from switchover.defects import place_of
@@ -45,8 +47,6 @@ from switchover.engine.record import stopped_status
 from switchover.engine.status import linked, named, spent_of, with_made
 from switchover.engine.story import Page, next_page
 from switchover.kubernetes.ports import Migrations, Workloads
-from switchover.outside.clock import Clock
-from switchover.outside.errors import Fenced, NameTaken, Refused, Unreachable
 from switchover.reasons.preflight_cluster import NAME_TAKEN
 from switchover.reasons.reason import Reason
 from switchover.reasons.walk import (

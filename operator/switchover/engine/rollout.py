@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, Self, TypeVar
 
+from switchover.answers.observed import Known, Observed
 from switchover.engine.effects import Effect
 from switchover.engine.gate import Gate, Judge, Verdict, fail, wait
 from switchover.engine.position import Batch, Position
-from switchover.outside.observed import Known, Observed
 from switchover.reasons.brokers import MODE_MISMATCH, NODE_UNKNOWN
 from switchover.reasons.walk import BAKING, ORDER_UNKNOWN
 from switchover.reasons.workloads import POD_COMING_UP, POD_IN_TROUBLE

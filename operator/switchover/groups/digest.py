@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from switchover.answers.observed import NOT_ASKED, Known
 from switchover.groups import slots
 from switchover.groups.picture import Picture
 from switchover.kafka.group import UNTOLD, Group
-from switchover.outside.observed import NOT_ASKED, Known
 
 
 def digest(picture: Picture) -> Mapping[str, str]:

@@ -7,12 +7,12 @@ however many partitions it reads; which ones are in trouble stands in the status
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from switchover.answers.observed import NOT_ASKED, Known
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStatus
 from switchover.engine.figures import Figure, Metric, on_record
 from switchover.groups.picture import Picture
 from switchover.lag.verdicts import Effect, Verdict
 from switchover.lag.watch import Assessment
-from switchover.outside.observed import NOT_ASKED, Known
 
 LAG_METRICS: Final[Mapping[str, Metric]] = {
     "switchover_group_lag_records": Metric("Records that a group has not committed, over all its partitions", ("group",)),

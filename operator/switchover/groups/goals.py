@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from switchover.answers.observed import Known
 from switchover.api.consumer_group_migration import Workload, WorkloadKind
 from switchover.api.status import Direction
 from switchover.engine.effects import Apply, Effect
@@ -12,7 +13,6 @@ from switchover.groups.workloads import autoscalers, change, deployment, leaving
 from switchover.groups.workloads.replicas import scale
 from switchover.kubernetes import names
 from switchover.kubernetes.members import MemberWorkload
-from switchover.outside.observed import Known
 from switchover.reasons.walk import AWAITING_APPROVAL, NOT_OBSERVED
 
 

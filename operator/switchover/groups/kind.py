@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from switchover.answers.observed import Known
 from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationStep
 from switchover.engine.figures import Figure
 from switchover.engine.gate import Verdict
@@ -19,7 +20,6 @@ from switchover.groups.figures import figures
 from switchover.groups.picture import Facts, Picture
 from switchover.groups.plan import plan_of
 from switchover.groups.status import cluster_id, next_status, records_of, telling
-from switchover.outside.observed import Known
 
 
 class ConsumerGroupMigrations:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from switchover.answers.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, Workload
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.coordination.world import World
@@ -30,7 +31,6 @@ from switchover.kubernetes.members import MemberPod, MemberWorkload
 from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.group import TopicPartition
 from switchover.lag.watch import Assessment
-from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
 
 ORIGINAL, INTERMEDIATE, TARGET = "Original", "Intermediate", "Target"
 TO_THE_BRIDGE = frozenset({

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from switchover.answers.observed import Known
 from switchover.api.consumer_group_migration import Workload
 from switchover.groups import slots
 from switchover.groups.picture import Picture
 from switchover.groups.workloads.change import FIELDS, Unsupported, changed, container_of, own_places
 from switchover.groups.workloads.places import Item, Place, differences, found, leaves, words
-from switchover.outside.observed import Known
 from switchover.visible import shown
 
 

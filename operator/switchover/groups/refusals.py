@@ -5,9 +5,9 @@ A client tells little of it or, librdkafka before 2.15, nothing. So each cause i
 
 from collections.abc import Iterator
 
+from switchover.answers.observed import Known
 from switchover.groups.picture import Picture
 from switchover.kafka.group import BrokerGroups, Group, GroupType, MemberProtocol
-from switchover.outside.observed import Known
 
 POLICY = "group.consumer.migration.policy"
 UPGRADES, DOWNGRADES = frozenset({"bidirectional", "upgrade"}), frozenset({"bidirectional", "downgrade"})

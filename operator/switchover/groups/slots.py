@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.api.consumer_group_migration import Workload, WorkloadKind
 from switchover.api.status import Direction
 from switchover.engine.effects import Effect, replacement
@@ -15,7 +16,6 @@ from switchover.groups.workloads import deployment, leaving, stateful_set
 from switchover.kubernetes.members import MemberWorkload
 from switchover.kubernetes.workloads import listed
 from switchover.lag.group import TopicPartition
-from switchover.outside.observed import Known, Observed, Unknown
 
 
 def assign_slots(picture: Picture) -> Mapping[str, NodeRecord]:

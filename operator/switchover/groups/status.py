@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from switchover.answers.observed import Known
 from switchover.api.consumer_group_migration import (
     ConsumerGroupMigration,
     ConsumerGroupMigrationStatus,
@@ -24,7 +25,6 @@ from switchover.groups.picture import Picture
 from switchover.groups.plan import plan_of
 from switchover.groups.slots import moves_left
 from switchover.kafka.group import MemberProtocol
-from switchover.outside.observed import Known
 
 BACK_SECONDS = 30.0
 """Assumed of one pod on the way back, before one was measured."""

@@ -5,6 +5,7 @@ workload, as if all of its members were to go online to the other protocol.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
+from switchover.answers.observed import Known
 from switchover.api.consumer_group_migration import (
     ConsumerGroupMigrationSpec,
     ContainerChange,
@@ -23,7 +24,6 @@ from switchover.groups.preflight.group import find_custom_assignments, find_lost
 from switchover.groups.preflight.reading import brokers
 from switchover.groups.preflight.size import find_too_large_records, find_too_many_members
 from switchover.kafka.group import BrokerGroups
-from switchover.outside.observed import Known
 from switchover.reasons.workloads import PROTOCOL_REFUSED
 
 Goal = Literal["Consumer", "Classic"]

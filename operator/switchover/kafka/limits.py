@@ -1,5 +1,5 @@
 """For how long Kafka is asked. A question ends when its client says so, naming the broker; whoever waits for the answer
-(`outside.ask`) waits no shorter than that (tests/unit/test_limits.py)."""
+(`answers.ask`) waits no shorter than that (tests/unit/test_limits.py)."""
 
 NODE_SECONDS = 3.0
 """What a pass asks of every node, its connection and login included: one that hangs holds the pass up for so long."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 MARKER = "switchover."
 """What the name of the key begins with by which a process tells the edits that it was started with."""

@@ -1,6 +1,6 @@
 """What is asked of Kafka, in our words. `client/` implements these; tests fake them.
 
-Every method has a time limit of its own and raises one of the errors of `outside.errors`, never a client library's.
+Every method has a time limit of its own and raises one of the errors of `answers.errors`, never a client library's.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quo
 from switchover.lag.membership import Membership
 from switchover.metadata.cluster import Entity
 from switchover.metadata.image import LogImage
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 from switchover.partition import TopicPartition
 
 LISTENER = "PLAINTEXT"

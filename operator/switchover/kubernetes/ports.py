@@ -1,6 +1,6 @@
 """What is asked of Kubernetes, in our words. `client/` implements these; tests fake them.
 
-Every method has a time limit of its own and raises one of the errors of `outside.errors`, never a client library's.
+Every method has a time limit of its own and raises one of the errors of `answers.errors`, never a client library's.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -5,14 +5,14 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from switchover.answers.clock import Clock
+from switchover.answers.errors import Refused, Unreachable
 from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.group import Group
 from switchover.lag.thresholds import Thresholds
 from switchover.lag.unreadable import Stretch
 from switchover.lag.watch import Assessment, JudgedGroup, Watch
 from switchover.lag.window import Asked, GroupOffsets, Reading, Sweep
-from switchover.outside.clock import Clock
-from switchover.outside.errors import Refused, Unreachable
 from switchover.partition import TopicPartition
 
 DEFAULTS: Final = Thresholds()

@@ -9,6 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
+from switchover.answers.ask import Answers
+from switchover.answers.clock import Clock
+from switchover.answers.errors import Refused
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.meta import SecretRef
@@ -27,11 +30,9 @@ from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.lag.window import GroupOffsets
 from switchover.metadata.passwords import ENCODER_SECRET
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address, search_list
-from switchover.outside.ask import Answers
-from switchover.outside.clock import Clock
-from switchover.outside.credentials import (
+from switchover.network.access import Access
+from switchover.network.addresses import Address, search_list
+from switchover.network.credentials import (
     ANYWHERE,
     KAFKA,
     ZOOKEEPER,
@@ -41,7 +42,6 @@ from switchover.outside.credentials import (
     check_encrypted,
     checks_hosts,
 )
-from switchover.outside.errors import Refused
 from switchover.zookeeper.client.coordination import KazooZooKeeperGroups
 from switchover.zookeeper.client.copying import KazooTree
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper

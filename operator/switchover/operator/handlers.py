@@ -20,6 +20,7 @@ from typing import Any
 
 import kopf
 
+from switchover.answers.errors import Fenced, Refused, Unreachable
 from switchover.api.status import Phase
 from switchover.engine.due import AT_ONCE, MOVING, STANDING, is_moving, share
 from switchover.engine.ports import TooMuchWork
@@ -27,7 +28,6 @@ from switchover.kubernetes.selectors import selects
 from switchover.operator.metrics import Metrics
 from switchover.operator.settings import EVERYWHERE
 from switchover.operator.turns import Turns
-from switchover.outside.errors import Fenced, Refused, Unreachable
 from switchover.packed import Packed
 
 FINALIZER = "switchover.dev/finalizer"

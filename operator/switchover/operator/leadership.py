@@ -9,8 +9,8 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable, Set
 
+from switchover.answers.errors import Fenced, Refused, Unreachable
 from switchover.kubernetes.ports import Workloads
-from switchover.outside.errors import Fenced, Refused, Unreachable
 
 LASTS_SECONDS = 15
 """How long the Lease lasts once it was renewed: so late another one begins where the first one ended without a word."""

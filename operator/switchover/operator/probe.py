@@ -15,8 +15,8 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from switchover.outside import memory
-from switchover.outside.errors import Refused, Unreachable
+from switchover.answers import memory
+from switchover.answers.errors import Refused, Unreachable
 
 LIVE, READY, METRICS = "/healthz", "/readyz", "/metrics"
 HEADERS, SECONDS, CONNECTIONS = 8 * 1024, 10.0, 16

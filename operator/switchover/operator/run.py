@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import kopf
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from switchover.answers.clock import WallClock
 from switchover.api.meta import GROUP, VERSION
 from switchover.cluster.kind import KafkaMigrations
 from switchover.engine.kind import Kind, M, P
@@ -30,7 +31,6 @@ from switchover.operator.probe import metrics as scraped
 from switchover.operator.settings import Settings
 from switchover.operator.turns import Turns
 from switchover.operator.webhook import Webhook
-from switchover.outside.clock import WallClock
 from switchover.visible import OneLine
 
 DEEPEST = 30_000

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 
 @dataclass(frozen=True, slots=True)

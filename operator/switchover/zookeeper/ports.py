@@ -1,6 +1,6 @@
 """What is asked of ZooKeeper, in our words. `client/` implements these; tests fake them.
 
-Every method has a time limit of its own and raises one of the errors of `outside.errors`, never a client library's.
+Every method has a time limit of its own and raises one of the errors of `answers.errors`, never a client library's.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Protocol
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
 from switchover.metadata.parity import TreeReading
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 from switchover.partition import TopicPartition
 from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
 from switchover.zookeeper.nodes import ControllerNode, MigrationNode, ZooKeeperRights, ZooKeeperState, ZooKeeperTopics

@@ -2,7 +2,7 @@
 
 import pytest
 
-from switchover.outside.errors import Refused
+from switchover.answers.errors import Refused
 from switchover.pipeline.capture import librdkafka
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from asn1crypto import x509
 
-from switchover.outside.credentials import Unusable
+from switchover.network.credentials import Unusable
 
 CHAIN = "ssl.keystore.certificate.chain"
 _BODY = re.compile(r"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFICATE-----", re.DOTALL)

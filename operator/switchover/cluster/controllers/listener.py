@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from switchover.api.controllers import ControllerListener, SecurityProtocol
-from switchover.outside import jaas
-from switchover.outside.credentials import KAFKA, Unusable
+from switchover.network import sasl
+from switchover.network.credentials import KAFKA, Unusable
 
 _STORES = ("ssl.keystore.certificate.chain", "ssl.keystore.key", "ssl.truststore.certificates")
 _TLS = (*_STORES, "ssl.key.password", "ssl.keystore.type", "ssl.truststore.type", "ssl.endpoint.identification.algorithm")
@@ -98,7 +98,7 @@ def _stores(listener: ControllerListener, credentials: Mapping[str, str]) -> dic
     return stores
 
 
-def _login(credentials: Mapping[str, str]) -> jaas.Login:
+def _login(credentials: Mapping[str, str]) -> sasl.Login:
     """The login line, in which the one user is a user of the server, too."""
     mechanism = credentials.get("sasl.mechanism", "")
     if mechanism.startswith("SCRAM"):
@@ -107,7 +107,7 @@ def _login(credentials: Mapping[str, str]) -> jaas.Login:
     if mechanism != "PLAIN":
         raise Unusable(f"sasl.mechanism {mechanism or '(absent)'} is not PLAIN")
     try:
-        login = jaas.parse("sasl.jaas.config", credentials.get("sasl.jaas.config", ""))
+        login = sasl.parse("sasl.jaas.config", credentials.get("sasl.jaas.config", ""))
     except ValueError as why:
         raise Unusable(str(why)) from None
     if login.simple_name != "PlainLoginModule" or not {"username", "password"} <= login.options.keys():
@@ -116,4 +116,4 @@ def _login(credentials: Mapping[str, str]) -> jaas.Login:
     if re.fullmatch(r"[A-Za-z0-9_.$-]+", user) is None:
         raise Unusable("the username in sasl.jaas.config has characters that Kafka's option user_<name> cannot hold; use "
                        "letters, digits, '_', '-', '.' and '$'")
-    return jaas.Login(login.module, {**login.options, f"user_{user}": login.options["password"]})
+    return sasl.Login(login.module, {**login.options, f"user_{user}": login.options["password"]})

@@ -22,7 +22,7 @@ from switchover.cluster.template import mount_below
 from switchover.kubernetes.gitops import MARKS
 from switchover.kubernetes.names import TOKEN
 from switchover.kubernetes.selectors import keys
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 METADATA = "kraft-controller"
 """The directory of the metadata log, beside the brokers' log directories on a volume of the controllers' own."""

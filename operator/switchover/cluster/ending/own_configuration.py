@@ -11,7 +11,7 @@ from posixpath import normpath
 
 from switchover.cluster.door.brokers import PROTOCOL_MAP, between_brokers, protocols
 from switchover.cluster.modes import DEFAULT_PROTOCOL_MAP, MIGRATION_FLAG
-from switchover.outside.addresses import canonical, is_an_ip
+from switchover.network.addresses import canonical, is_an_ip
 
 Settings = Mapping[str, str]
 

@@ -12,6 +12,7 @@ from copy import deepcopy
 from typing import Any
 
 from switchover import documents
+from switchover.answers.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.api.kafka_migration import BrokerSet, NodeMode
 from switchover.api.meta import API_VERSION, AcceptedRisk
 from switchover.cluster import names, nodes, preflight, template
@@ -28,7 +29,6 @@ from switchover.engine.effects import Create, Delete, Effect
 from switchover.job_message import NONCE
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.workloads import Workload
-from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
 
 TRIES = "SWITCHOVER_TRIES"
 """Variable of the first init container: a digest of what the Job was made of, above all the template."""

@@ -9,6 +9,7 @@ Lost heartbeats fence the broker: that is NobodyFenced's to find.
 
 from collections.abc import Collection
 
+from switchover.answers.observed import Known
 from switchover.cluster import modes
 from switchover.cluster.facts import CaughtUp
 from switchover.cluster.gates.read import kubernetes_of
@@ -17,7 +18,6 @@ from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
-from switchover.outside.observed import Known
 from switchover.reasons.brokers import FORWARDING_STUCK, LEADER_STUCK
 from switchover.reasons.walk import NOT_OBSERVED
 

@@ -4,7 +4,7 @@ from switchover.cluster.controllers import listener
 from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, fail, passed
-from switchover.outside.credentials import Unusable
+from switchover.network.credentials import Unusable
 from switchover.reasons.controllers import LISTENER_CREDENTIALS_CHANGED, LISTENER_CREDENTIALS_UNUSABLE
 
 

@@ -1,12 +1,12 @@
 """What the brokers' disks must tell before a step that would stumble over it
 (docs/facts/kraft.md#formatted-log-directories)."""
 
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster.picture import Picture
 from switchover.command import command
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.kubernetes.reports import DiskReport
-from switchover.outside.observed import Known
 from switchover.reasons.brokers import DISKS_UNKNOWN, LOG_DIRECTORY_FORMATTED, TOPIC_ID_MISSING_ON_DISK
 from switchover.reasons.walk import NOT_OBSERVED
 

@@ -1,5 +1,6 @@
 """Which edits a broker was started with, as its own process tells it: the marker among its settings."""
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import names, template
@@ -9,7 +10,6 @@ from switchover.cluster.picture import Picture
 from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.kubernetes.workloads import Workload
-from switchover.outside.observed import Known, Unknown
 from switchover.reasons.brokers import DOOR_NOT_PASSED, DOOR_STILL_THERE, STARTED_BY_OTHER_EDITS
 from switchover.reasons.rollback import BROKER_SILENT
 from switchover.reasons.walk import NOT_OBSERVED

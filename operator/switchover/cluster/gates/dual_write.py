@@ -1,5 +1,6 @@
 """The claim, the copy, and the dual write that follows."""
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import partition_states, quotas
 from switchover.cluster.gates.read import (
@@ -18,7 +19,6 @@ from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.metadata.image import MigrationState
-from switchover.outside.observed import Known, Unknown
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.dual_write import (
     CLAIMED_NOT_COPIED,

@@ -1,5 +1,6 @@
 """The soak, the finalized log, and ZooKeeper without clients."""
 
+from switchover.answers.observed import Known
 from switchover.cluster.ending import needs_zookeeper, zookeeper_servers
 from switchover.cluster.gates.read import kubernetes_of, log_of, samples, silence, zookeeper_of
 from switchover.cluster.needs import Need
@@ -7,7 +8,6 @@ from switchover.cluster.picture import Picture
 from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.metadata.image import MigrationState
-from switchover.outside.observed import Known
 from switchover.reasons.ending import (
     CONTROLLER_FLAGGED,
     NOT_BACK_WITHOUT_ZOOKEEPER,

@@ -7,6 +7,7 @@ claims, the modes that nodes can have, and what the metadata log says.
 import json
 from collections.abc import Callable, Mapping, Sequence
 
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Direction
@@ -27,7 +28,6 @@ from switchover.engine.windows import utc
 from switchover.kafka.node import NOT_LISTENING
 from switchover.metadata.image import MigrationState
 from switchover.metadata.names import cluster_id
-from switchover.outside.observed import Known
 from switchover.reasons.controllers import METADATA_LOG_UNKNOWN
 from switchover.reasons.walk import AWAITING_APPROVAL, CLUSTER_ID_CHANGED, NOT_OBSERVED, RECORD_CONTRADICTED
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from posixpath import join, relpath
 from typing import Any
 
+from switchover.answers.observed import NOT_ASKED, Known
 from switchover.api.meta import AcceptedRisk
 from switchover.cluster import template
 from switchover.cluster.door.layout import ContainerMissing, container_of
@@ -17,7 +18,6 @@ from switchover.engine.gate import Gate, Verdict, fail, passed, several, unknown
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.reports import started_with
 from switchover.kubernetes.workloads import Workload
-from switchover.outside.observed import NOT_ASKED, Known
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.reasons.workloads import CONTAINER_MISSING, OWN_CONFIGURATION_DIFFERS, TRIAL_FAILED, TRIAL_RUNNING
 

@@ -1,5 +1,6 @@
 """The quorum of controllers is up, ready to migrate, and keeps its majority while one of them restarts."""
 
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster.gates.read import (
     NEW_POD_ANSWERS,
@@ -15,7 +16,6 @@ from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.kafka.node import NOT_LISTENING, Quorum
 from switchover.metadata.image import LogImage, MigrationState
-from switchover.outside.observed import Known, Observed, Unknown
 from switchover.reasons.controllers import (
     CONTROLLER_NOT_READY,
     CONTROLLER_SILENT,

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
+from switchover.answers.observed import Known
 from switchover.cluster import names
 from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.picture import Picture
 from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, passed, several, unknown, wait
 from switchover.kubernetes.reports import REACH
-from switchover.outside.observed import Known
 from switchover.reasons.brokers import BROKERS_OUT_OF_REACH, REACH_UNKNOWN
 from switchover.reasons.walk import NOT_OBSERVED
 

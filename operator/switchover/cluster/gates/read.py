@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction
 from switchover.cluster import coming_up
@@ -13,8 +14,7 @@ from switchover.engine.rollout import Phase
 from switchover.kafka.node import Quorum
 from switchover.kubernetes.workloads import Pod
 from switchover.metadata.image import LogImage, MigrationState
-from switchover.outside.addresses import Address
-from switchover.outside.observed import Known, Unknown
+from switchover.network.addresses import Address
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.controllers import CONTROLLER_COMING_UP, CONTROLLER_IN_TROUBLE, METADATA_LOG_UNKNOWN, QUORUM_UNKNOWN
 from switchover.reasons.rollback import BROKER_SILENT, WRONG_MODE

@@ -2,13 +2,13 @@
 
 from collections.abc import Collection
 
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import modes
 from switchover.cluster.gates.quorum import CAUGHT_UP_RECORDS
 from switchover.cluster.gates.read import BROKER_REGISTERS, log_of, not_in_its_mode, quorum_of, samples, zookeeper_of
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, fail, passed, several, unknown, wait
-from switchover.outside.observed import Known
 from switchover.reasons.brokers import (
     BROKER_FENCED,
     BROKER_LOST_ZOOKEEPER,

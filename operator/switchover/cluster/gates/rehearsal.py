@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from switchover.answers.observed import Known
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.needs import Need
@@ -10,7 +11,6 @@ from switchover.cluster.rehearsal import replica_job
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report
 from switchover.command import command, kubectl
 from switchover.engine.gate import Gate, Verdict, fail, gravest, passed, unknown, wait
-from switchover.outside.observed import Known
 from switchover.reasons.rehearsal import REHEARSAL_FAILED, REHEARSAL_INCOMPLETE, REHEARSAL_RUNNING, REHEARSAL_UNKNOWN
 
 

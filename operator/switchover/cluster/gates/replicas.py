@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
+from switchover.answers.observed import Known
 from switchover.cluster.facts import CaughtUp
 from switchover.cluster.gates.read import samples
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.kafka.node import WholeView, seen_by
-from switchover.outside.observed import Known
 from switchover.reasons.brokers import (
     ADDRESS_REMEMBERED,
     BROKER_DEAF,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from switchover.answers.observed import Known, Unknown
 from switchover.cluster import names, template
 from switchover.cluster.gates.dual_write import check_dual_write
 from switchover.cluster.gates.parity import PATIENCE_SECONDS, check_parity
@@ -20,7 +21,6 @@ from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.kafka.node import NOT_LISTENING
 from switchover.metadata.image import MigrationState
-from switchover.outside.observed import Known, Unknown
 from switchover.reasons.controllers import METADATA_LOG_UNKNOWN
 from switchover.reasons.rollback import (
     BROKER_SILENT,

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster import names, template
 from switchover.cluster.controllers import borrowed
@@ -15,7 +16,6 @@ from switchover.command import command, kubectl
 from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.kubernetes import gitops
 from switchover.kubernetes.workloads import Workload
-from switchover.outside.observed import Known
 from switchover.reasons.workloads import (
     CONTAINER_MISSING,
     NODE_CORDONED,

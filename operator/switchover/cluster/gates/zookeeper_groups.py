@@ -1,10 +1,10 @@
 """Brokers leave ZooKeeper only when no consumer group needs it: each that moves vanishes from `/brokers/ids`."""
 
+from switchover.answers.observed import Known
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.zookeeper_groups import cure, told
 from switchover.engine.gate import Gate, Verdict, passed, several, unknown, wait
-from switchover.outside.observed import Known
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.lag import GROUP_ON_ZOOKEEPER
 

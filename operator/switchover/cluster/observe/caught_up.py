@@ -3,13 +3,13 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
+from switchover.answers.clock import Clock
+from switchover.answers.observed import NOT_ASKED, Known, Observed
 from switchover.cluster.facts import CaughtUp, whole_of
 from switchover.cluster.observe.each_node import ask_each
 from switchover.kafka.node import BrokerView, Partition
 from switchover.kafka.ports import KafkaNodes
-from switchover.outside.addresses import Address
-from switchover.outside.clock import Clock
-from switchover.outside.observed import NOT_ASKED, Known, Observed
+from switchover.network.addresses import Address
 from switchover.partition import TopicPartition
 
 PARTITIONS = 100

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from switchover.outside.addresses import Address
-from switchover.outside.ask import READ_SECONDS, known
-from switchover.outside.clock import Clock
-from switchover.outside.observed import Known, Observed, Unknown
+from switchover.answers.ask import READ_SECONDS, known
+from switchover.answers.clock import Clock
+from switchover.answers.observed import Known, Observed, Unknown
+from switchover.network.addresses import Address
 
 T = TypeVar("T")
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
+from switchover.answers.clock import Clock
+from switchover.answers.observed import NOT_ASKED, Known, Observed
 from switchover.cluster.observe.each_node import ask_each
 from switchover.kafka.node import NodeAnswer
 from switchover.kafka.ports import KafkaNodes
-from switchover.outside.addresses import Address
-from switchover.outside.clock import Clock
-from switchover.outside.observed import NOT_ASKED, Known, Observed
+from switchover.network.addresses import Address
 
 EVERY_SECONDS = 10.0
 """One that passes nothing on keeps each question in its memory until it ends."""

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
+from switchover.answers.ask import Answers, known
+from switchover.answers.clock import Clock
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.api.meta import GroupHealth
 from switchover.kafka.limits import SWEEP_SECONDS
 from switchover.kafka.ports import GroupMemberships
@@ -10,9 +13,6 @@ from switchover.lag.membership import Membership
 from switchover.lag.thresholds import Thresholds, of_a_cluster
 from switchover.lag.watch import JudgedGroup
 from switchover.lag.window import Asked, GroupOffsets, Reading
-from switchover.outside.ask import Answers, known
-from switchover.outside.clock import Clock
-from switchover.outside.observed import Known, Observed, Unknown
 
 SAMPLE_SECONDS = 2.0
 """Time between two sweeps."""

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 
+from switchover.answers.ask import READ_SECONDS, known
+from switchover.answers.clock import Clock
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.cluster import identity
 from switchover.cluster.facts import KubernetesState
 from switchover.kafka.ports import KafkaNodes
-from switchover.outside.addresses import Address
-from switchover.outside.ask import READ_SECONDS, known
-from switchover.outside.clock import Clock
-from switchover.outside.observed import Known, Observed, Unknown
+from switchover.network.addresses import Address
 from switchover.zookeeper.nodes import ZooKeeperState
 
 

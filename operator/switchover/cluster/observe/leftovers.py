@@ -1,11 +1,11 @@
 """What a migration leaves behind when its resource goes, looked up at that moment."""
 
+from switchover.answers.errors import Refused
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.status import Direction
 from switchover.cluster import names
 from switchover.cluster.deletion import UNCLAIMED
 from switchover.kubernetes.ports import Workloads
-from switchover.outside.errors import Refused
 
 
 async def leftovers(workloads: Workloads, migration: KafkaMigration) -> list[str]:

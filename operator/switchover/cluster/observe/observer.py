@@ -5,6 +5,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
+from switchover.answers.ask import LOOKING_SECONDS, READ_SECONDS, Answers, Background, known
+from switchover.answers.clock import Clock
+from switchover.answers.errors import NotListening, Refused, Unreachable
+from switchover.answers.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec, KafkaMigrationStep
 from switchover.api.status import Direction
 from switchover.cluster import modes, names, needs, own_addresses
@@ -33,12 +37,8 @@ from switchover.kubernetes.survey import GroupMigration
 from switchover.kubernetes.workloads import Workload
 from switchover.lag.window import GroupOffsets
 from switchover.metadata.parity import TreeReading
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address, is_an_ip
-from switchover.outside.ask import LOOKING_SECONDS, READ_SECONDS, Answers, Background, known
-from switchover.outside.clock import Clock
-from switchover.outside.errors import NotListening, Refused, Unreachable
-from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.network.access import Access
+from switchover.network.addresses import Address, is_an_ip
 from switchover.zookeeper.nodes import MigrationNode, ZooKeeperState, ZooKeeperTopics
 from switchover.zookeeper.ports import ZooKeeper, ZooKeeperTree
 

@@ -5,6 +5,9 @@ from collections.abc import Awaitable, Iterable, Mapping
 from functools import partial
 from typing import TypeVar
 
+from switchover.answers.ask import LOOKING_SECONDS, READ_SECONDS, Answers, Background, known
+from switchover.answers.clock import Clock
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.cluster import names, template
 from switchover.cluster.door.layout import ContainerMissing
 from switchover.cluster.facts import Examination, KubernetesState
@@ -14,10 +17,7 @@ from switchover.kafka.node import TopicIds
 from switchover.kafka.ports import KafkaNodes
 from switchover.kubernetes.ports import Survey
 from switchover.kubernetes.survey import TemplateChange
-from switchover.outside.addresses import Address
-from switchover.outside.ask import LOOKING_SECONDS, READ_SECONDS, Answers, Background, known
-from switchover.outside.clock import Clock
-from switchover.outside.observed import Known, Observed, Unknown
+from switchover.network.addresses import Address
 from switchover.zookeeper.groups import IdleGroups
 from switchover.zookeeper.ports import ZooKeeper
 

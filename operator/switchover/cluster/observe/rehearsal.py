@@ -3,6 +3,9 @@
 import asyncio
 from collections.abc import Set
 
+from switchover.answers.ask import READ_SECONDS, Background, known
+from switchover.answers.clock import Clock
+from switchover.answers.observed import NOT_ASKED, Observed
 from switchover.cluster.facts import Export
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
@@ -11,9 +14,6 @@ from switchover.cluster.rehearsal.pack import packed
 from switchover.cluster.rehearsal.replica_job import job_name
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.ports import Workloads
-from switchover.outside.ask import READ_SECONDS, Background, known
-from switchover.outside.clock import Clock
-from switchover.outside.observed import NOT_ASKED, Observed
 from switchover.zookeeper.ports import ZooKeeperTree
 from switchover.zookeeper.tree import Tree
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Mapping
 
+from switchover.answers.clock import Clock
+from switchover.answers.observed import Known, Observed
 from switchover.cluster.observe.each_node import ask_each
 from switchover.kafka.node import BrokerView, WholeView
 from switchover.kafka.ports import KafkaNodes
-from switchover.outside.addresses import Address
-from switchover.outside.clock import Clock
-from switchover.outside.observed import Known, Observed
+from switchover.network.addresses import Address
 
 LEAST = 3
 """Brokers that are asked for all partitions, however many there are: one may have a view of its own that is old."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import modes
 from switchover.cluster.needs import Need
@@ -10,7 +11,6 @@ from switchover.cluster.preflight.reading import examined, image_of, pods, workl
 from switchover.command import kubectl
 from switchover.engine.gate import Verdict, check, fail, info, several, unknown, warn
 from switchover.kafka.releases import NEWEST_FETCH, final_protocol
-from switchover.outside.observed import Known, Unknown
 from switchover.reasons.controllers import EDITS_CANNOT_BE_WRITTEN, SETTINGS_UNKNOWN
 from switchover.reasons.notes import BROKER_IS_UPGRADED, IDS_WERE_GENERATED, PROTOCOL_VERSION_IS_RAISED
 from switchover.reasons.preflight_cluster import (

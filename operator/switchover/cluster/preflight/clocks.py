@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from switchover.answers.observed import Known
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import zookeeper
 from switchover.engine.gate import Unseen, Verdict, check, unknown, warn
-from switchover.outside.observed import Known
 from switchover.reasons.notes import CLOCKS_APART
 from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
 

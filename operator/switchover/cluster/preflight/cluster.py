@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from switchover.answers.observed import Known
 from switchover.cluster.gates.read import samples
 from switchover.cluster.needs import Need
 from switchover.cluster.own_addresses import at_their_pods
@@ -10,7 +11,6 @@ from switchover.cluster.preflight.reading import broker_workloads, kubernetes, p
 from switchover.engine.gate import Gate, Unseen, Verdict, check, fail, info, passed, several, unknown, wait, warn
 from switchover.grouped import grouped
 from switchover.kafka.node import BrokerView, WholeView, seen_by
-from switchover.outside.observed import Known
 from switchover.reasons.brokers import OUT_OF_SYNC, UNKNOWN_BROKER
 from switchover.reasons.notes import METADATA_SIZE, TOPIC_STANDS_STILL
 from switchover.reasons.preflight_cluster import (

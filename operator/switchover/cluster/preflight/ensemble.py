@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
+from switchover.answers.observed import Known
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import zookeeper
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, several, unknown, warn
 from switchover.kafka.node import BrokerView
 from switchover.metadata.passwords import ENCODER_SECRET, SecretNotKnown
-from switchover.outside.observed import Known
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.notes import LOW_CONTROLLER_EPOCH, SINGLE_ZOOKEEPER, ZOOKEEPER_TELLS_NOTHING
 from switchover.reasons.preflight_cluster import CLUSTER_IDS_DIFFER, ENCODER_SECRET_MISSING, MALFORMED_NODE

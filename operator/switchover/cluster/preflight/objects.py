@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.controllers import ControllerTemplate
 from switchover.cluster import names, template
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
@@ -17,7 +18,6 @@ from switchover.command import kubectl
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, several, unknown, wait, warn
 from switchover.grouped import grouped
 from switchover.kubernetes.workloads import MOST_PODS, Workload
-from switchover.outside.observed import Known, Unknown
 from switchover.reasons.notes import (
     BROKER_DATA_IS_ON_A_NODE,
     NO_BUDGET,

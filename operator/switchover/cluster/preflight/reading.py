@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster.door.layout import ContainerMissing, container_of
 from switchover.cluster.facts import KubernetesState
@@ -10,7 +11,6 @@ from switchover.cluster.picture import Picture
 from switchover.engine.gate import Unseen, unknown
 from switchover.kafka.node import BrokerExamination
 from switchover.kubernetes.workloads import Workload
-from switchover.outside.observed import Known, Observed, Unknown
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.preflight_cluster import BROKERS_NOT_IDENTIFIED
 from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import StartPreset
 from switchover.cluster import names
 from switchover.cluster.door.layout import ContainerMissing, container_of, preset_of
@@ -10,7 +11,6 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import kubernetes, workloads, zookeeper
 from switchover.engine.gate import Unseen, Verdict, check, fail, unknown, wait, warn
 from switchover.kubernetes.gitops import HELM
-from switchover.outside.observed import Known
 from switchover.reasons.notes import NAME_OF_THE_CHART
 from switchover.reasons.preflight_cluster import NAME_TAKEN, RESIDUE
 from switchover.reasons.rollback import NO_CONTROLLER

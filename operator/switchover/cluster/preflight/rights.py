@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from switchover.answers.observed import Known, Observed
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Unseen, Verdict, check, fail, several, unknown, warn
 from switchover.grouped import grouped
-from switchover.outside.observed import Known, Observed
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.coordination import ZOOKEEPER_RIGHT_MISSING
 from switchover.reasons.notes import ZOOKEEPER_RIGHT_UNSURE

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from switchover.answers.observed import Known
 from switchover.api.controllers import SecurityProtocol
 from switchover.api.meta import AcceptedRisk
 from switchover.cluster import modes
@@ -14,8 +15,7 @@ from switchover.cluster.preflight.reading import configured, examined, kubernete
 from switchover.engine.gate import Unseen, Verdict, check, fail, several, unknown, warn
 from switchover.engine.policy import find_unchecked
 from switchover.metadata.names import STANDARD_AUTHORIZER
-from switchover.outside.credentials import KAFKA, Unusable, allowed_servers, check_encrypted, checks_hosts
-from switchover.outside.observed import Known
+from switchover.network.credentials import KAFKA, Unusable, allowed_servers, check_encrypted, checks_hosts
 from switchover.reasons.controllers import LISTENER_CREDENTIALS_UNUSABLE, SETTINGS_UNKNOWN
 from switchover.reasons.notes import SUPER_USERS_HIDDEN
 from switchover.reasons.preflight_cluster import (

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from switchover.answers.observed import Known, Unknown
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Verdict, check, unknown, warn
-from switchover.outside.observed import Known, Unknown
 from switchover.reasons.lag import GROUP_UNKNOWN
 from switchover.reasons.notes import GROUP_HAS_NO_MEMBERS
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from switchover.answers.observed import Known
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Unseen, Verdict, check, info, unknown, warn
-from switchover.outside.observed import Known
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.notes import IDLE_GROUPS_UNREAD, IDLE_ZOOKEEPER_GROUP, ZOOKEEPER_GROUP
 from switchover.zookeeper.groups import ZooKeeperGroup

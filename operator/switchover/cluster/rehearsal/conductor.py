@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import uuid4
 
+from switchover.answers.errors import Fenced, Refused, Unreachable
 from switchover.cluster.modes import CONTROLLERS_REGISTER, METADATA_LEVELS
 from switchover.cluster.rehearsal import culprits
 from switchover.cluster.rehearsal.course import Canary, Course, Process, Reached
@@ -25,8 +26,7 @@ from switchover.metadata.cluster import Difference, difference
 from switchover.metadata.image import LogImage, MigrationState
 from switchover.metadata.names import cluster_id
 from switchover.metadata.node_json import document, text
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Fenced, Refused, Unreachable
+from switchover.network.addresses import Address
 from switchover.zookeeper.ports import ReplicaNodes, ReplicaTree
 from switchover.zookeeper.tree import Tree
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from switchover.answers.observed import Known, Observed
 from switchover.api.kafka_migration import KafkaMigrationStep, RehearsalSpec, RehearsalStatus
 from switchover.api.meta import API_VERSION
 from switchover.cluster import names
@@ -27,7 +28,6 @@ from switchover.job_message import NONCE
 from switchover.kubernetes import json_patch
 from switchover.kubernetes.jobs import JobRun
 from switchover.metadata.kafka_config import foreign, names_classes
-from switchover.outside.observed import Known, Observed
 
 REPLICA, TREE = "/rehearsal", "/tree"
 CONDUCTOR = "rehearsal"

@@ -3,9 +3,9 @@ KRaft, the way back to them is lost."""
 
 from collections.abc import Iterable
 
+from switchover.answers.observed import Known, Observed
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown
 from switchover.groups.picture import Picture
-from switchover.outside.observed import Known, Observed
 from switchover.reasons.brokers import BROKERS_ON_KRAFT, BROKERS_UNKNOWN, ZOOKEEPER_UNKNOWN
 
 

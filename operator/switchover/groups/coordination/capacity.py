@@ -3,6 +3,7 @@ a member along."""
 
 from collections.abc import Iterator
 
+from switchover.answers.observed import Known
 from switchover.engine.gate import Gate, Verdict, complete, fail, gravest, unknown, wait
 from switchover.groups.coordination.members import Members
 from switchover.groups.coordination.read import members_of
@@ -10,7 +11,6 @@ from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
 from switchover.groups.refusals import coordinator
 from switchover.groups.slots import surplus
-from switchover.outside.observed import Known
 from switchover.reasons.coordination import GROUP_TOO_LARGE, RECORD_TOO_LARGE
 from switchover.reasons.members import COORDINATOR_FULL, COORDINATOR_LOAD_UNKNOWN, OFFSETS_TOPIC_UNKNOWN
 

@@ -5,6 +5,7 @@ group follows Kafka (rule R7 of docs/facts/coordination.md#the-rules), and a Kaf
 (R11 there).
 """
 
+from switchover.answers.observed import Known
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.api.consumer_group_migration import WorkloadKind
 from switchover.api.status import Direction
@@ -15,7 +16,6 @@ from switchover.groups.coordination.effects import SetMode
 from switchover.groups.coordination.members import Consumer, Members
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, Picture
 from switchover.groups.workloads import deployment
-from switchover.outside.observed import Known
 
 AFTER_THE_TOGGLE = frozenset({
     Name.REPLACE_WITH_KAFKA_CONSUMERS, Name.REPLACE_WITH_OLD_CONSUMERS, Name.SETTLE, Name.AUDIT})

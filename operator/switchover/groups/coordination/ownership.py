@@ -1,5 +1,6 @@
 """Whether the group has settled under whoever coordinates it, owns every partition once, and goes on."""
 
+from switchover.answers.observed import Known
 from switchover.coordination.mode import Mode
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.groups.coordination.members import Consumer, Members, pod_of
@@ -10,7 +11,6 @@ from switchover.groups.gates.read import fleet_of, offsets_of, samples
 from switchover.groups.picture import Picture
 from switchover.kafka.group import GroupState
 from switchover.kubernetes.members import MemberPod
-from switchover.outside.observed import Known
 from switchover.partition import TopicPartition
 from switchover.reasons.coordination import MALFORMED_REGISTRATION, MODES_DIFFER, OWNERS_UNSETTLED
 from switchover.reasons.members import (

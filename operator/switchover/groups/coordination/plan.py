@@ -6,6 +6,7 @@ ZooKeeper the same backwards: the way back of the one is the way there of the ot
 
 from collections.abc import Mapping
 
+from switchover.answers.observed import Known
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.api.consumer_group_migration import CoordinationMigration
 from switchover.coordination.mode import Mode
@@ -32,7 +33,6 @@ from switchover.groups.gates.workloads import AUTOSCALERS_PAUSED, CLAIMED, OURS,
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.groups.preflight.workloads import MOVABLE
 from switchover.groups.rollouts import Gates
-from switchover.outside.observed import Known
 
 GUARDED: Gates = (OURS, ONE_COORDINATOR, INTRUDERS, MODE_KEPT)
 """What stops a rollout at once. A way back may be what takes an intruder away: it goes on."""

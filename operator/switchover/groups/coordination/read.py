@@ -1,10 +1,10 @@
 """How gates of the coordination read a picture: the value, or the verdict that it is unknown."""
 
+from switchover.answers.observed import Known
 from switchover.engine.gate import Verdict, unknown
 from switchover.groups.coordination.members import Members
 from switchover.groups.facts import StoreSample
 from switchover.groups.picture import Picture
-from switchover.outside.observed import Known
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.lag import GROUP_UNKNOWN
 from switchover.reasons.members import OFFSETS_UNKNOWN

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from math import inf
 
+from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
 from switchover.coordination.mode import Mode
 from switchover.engine.gate import Gate, Verdict, passed, wait
@@ -11,7 +12,6 @@ from switchover.groups.coordination.members import Consumer
 from switchover.groups.coordination.read import members_of
 from switchover.groups.gates.read import fleet_of, samples
 from switchover.groups.picture import Picture
-from switchover.outside.observed import Known
 from switchover.reasons.coordination import (
     GUARDS_LEFT,
     KAFKA_CONSUMER_TOO_EARLY,

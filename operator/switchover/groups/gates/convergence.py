@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping
 
+from switchover.answers.observed import Known
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.groups.gates.read import group_of, samples
 from switchover.groups.picture import Picture
 from switchover.kafka.group import LEFT, UNTOLD, Group, GroupState, GroupType
 from switchover.lag.group import TopicPartition
-from switchover.outside.observed import Known
 from switchover.reasons.members import (
     EPOCH_CHURN,
     GROUP_NOT_STABLE,

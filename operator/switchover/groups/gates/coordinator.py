@@ -1,12 +1,12 @@
 """Whether the group has one coordinator, which can take what the step adds
 (docs/facts/coordination.md#the-coordinators-limits)."""
 
+from switchover.answers.observed import Known
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.groups.gates.read import group_of
 from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
 from switchover.groups.slots import surplus
-from switchover.outside.observed import Known
 from switchover.reasons.members import (
     COORDINATOR_FULL,
     COORDINATOR_LOAD_UNKNOWN,

@@ -4,6 +4,7 @@ What lasts of a step is on the workloads: the claim, what is kept of them and th
 ZooKeeper. Steps that move pods look at these themselves, in every pass (`gates/workloads.py`).
 """
 
+from switchover.answers.observed import Known
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.api.consumer_group_migration import Workload, WorkloadKind
 from switchover.api.status import Direction
@@ -22,7 +23,6 @@ from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.groups.workloads import change
 from switchover.kubernetes import names
 from switchover.kubernetes.members import MemberWorkload
-from switchover.outside.observed import Known
 from switchover.reasons.walk import RECORD_CONTRADICTED
 
 PUT_BACK = "put back the step that was on record (status.history has the moves), or what was changed"

@@ -1,13 +1,13 @@
 """Whether the coordinator would convert the group now: read again right before the canary
 (docs/facts/groups.md#user-data-in-assignments)."""
 
+from switchover.answers.observed import Known
 from switchover.command import Command, command
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.groups.gates.read import group_of
 from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
 from switchover.groups.refusals import coordinator
-from switchover.outside.observed import Known
 from switchover.reasons.members import (
     ASSIGNMENT_USER_DATA,
     ASSIGNOR_UNKNOWN,

@@ -1,10 +1,10 @@
 """How gates read a picture: the value, or the verdict that it is unknown."""
 
+from switchover.answers.observed import Known
 from switchover.engine.gate import Verdict, unknown
 from switchover.groups.facts import GroupSample
 from switchover.groups.picture import Fleet, Picture
 from switchover.kafka.group import Group
-from switchover.outside.observed import Known
 from switchover.reasons.lag import GROUP_UNKNOWN
 from switchover.reasons.members import OFFSETS_UNKNOWN
 from switchover.reasons.walk import NOT_OBSERVED

@@ -1,5 +1,6 @@
 """What must hold of the managed workloads: nobody else changes them, and in the end nothing of ours is left."""
 
+from switchover.answers.observed import Known
 from switchover.api.consumer_group_migration import Workload
 from switchover.api.status import Direction
 from switchover.command import kubectl
@@ -10,7 +11,6 @@ from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.groups.workloads import autoscalers, change, deployment
 from switchover.kubernetes import gitops, names
 from switchover.kubernetes.members import MemberWorkload
-from switchover.outside.observed import Known
 from switchover.reasons.dual_write import NOT_CLAIMED
 from switchover.reasons.workloads import (
     AUTOSCALER_ACTIVE,

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from switchover.answers.clock import Clock
 from switchover.groups.facts import Stored, StoreSample
 from switchover.lag.samples import NONE
 from switchover.lag.window import Asked, GroupOffsets, Offsets, Sweep
-from switchover.outside.clock import Clock
 from switchover.partition import TopicPartition
 from switchover.zookeeper.ports import ZooKeeperGroups
 

@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from switchover.answers.ask import LOOKING_SECONDS, READ_SECONDS, Answers, known
+from switchover.answers.clock import Clock
+from switchover.answers.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationSpec
 from switchover.coordination.layout import Layout
 from switchover.engine.effects import Elsewhere
@@ -25,10 +28,7 @@ from switchover.kubernetes import names
 from switchover.kubernetes.ports import Survey, Workloads
 from switchover.lag.baseline import KEY, WeeklyBaseline, parse
 from switchover.lag.window import GroupOffsets
-from switchover.outside.addresses import Address
-from switchover.outside.ask import LOOKING_SECONDS, READ_SECONDS, Answers, known
-from switchover.outside.clock import Clock
-from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.network.addresses import Address
 from switchover.zookeeper.ports import ZooKeeperGroups
 
 T = TypeVar("T")

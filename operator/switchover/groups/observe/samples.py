@@ -4,6 +4,9 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from switchover.answers.ask import known
+from switchover.answers.clock import Clock
+from switchover.answers.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.engine.approvals import PREFLIGHT
 from switchover.groups.coordination.members import Members
 from switchover.groups.facts import GroupSample, StoreSample
@@ -19,9 +22,6 @@ from switchover.lag.group import Group as LagGroup
 from switchover.lag.membership import Membership
 from switchover.lag.watch import Assessment
 from switchover.lag.window import Asked, GroupOffsets
-from switchover.outside.ask import known
-from switchover.outside.clock import Clock
-from switchover.outside.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.partition import TopicPartition
 from switchover.zookeeper.ports import ZooKeeperGroups
 

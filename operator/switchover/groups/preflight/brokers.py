@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
+from switchover.answers.observed import Known
 from switchover.engine.gate import Unseen, Verdict, check, fail, unknown, warn
 from switchover.groups.gates.protocol import READY, finalize_command, to_consumer
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.group import OFFLINE
 from switchover.groups.preflight.reading import brokers
 from switchover.groups.refusals import DOWNGRADES, POLICY, UPGRADES
-from switchover.outside.observed import Known
 from switchover.reasons.members import OFFSETS_TOPIC_UNKNOWN
 from switchover.reasons.notes import CHECK_PATCH_RELEASE
 from switchover.reasons.preflight_group import (

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Verdict, check, fail, info, unknown, wait, warn
 from switchover.groups.gates.membership import NO_FOREIGN_MEMBERS, PODS_ARE_MEMBERS
@@ -11,7 +12,6 @@ from switchover.groups.preflight.reading import group
 from switchover.groups.preflight.strategy import ASSIGNORS
 from switchover.kafka.group import Group, GroupState, GroupType
 from switchover.kafka.movable import Kind, Obstacle, Standing, obstacles
-from switchover.outside.observed import Known
 from switchover.reasons.coordination import ALREADY_MOVED, GROUP_EMPTY, GROUP_TYPE_UNSUPPORTED
 from switchover.reasons.members import GROUP_NOT_STABLE, PARTITIONS_UNKNOWN
 from switchover.reasons.notes import CLIENT_ASSIGNOR_LOST, CO_PARTITIONING_LOST, OLD_TOOLS_GO_BLIND

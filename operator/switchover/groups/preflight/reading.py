@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
+from switchover.answers.observed import Known
 from switchover.engine.gate import Unseen, unknown
 from switchover.groups.picture import Picture
 from switchover.kafka.group import BrokerGroups, Group
 from switchover.kubernetes.members import MemberWorkload
-from switchover.outside.observed import Known
 from switchover.reasons.brokers import BROKERS_UNKNOWN
 from switchover.reasons.lag import GROUP_UNKNOWN
 from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from switchover.answers.observed import Known
 from switchover.engine.gate import Verdict, check, fail, unknown, warn
 from switchover.groups.gates.coordinator import CAPACITY, OFFSETS_REPLICATED
 from switchover.groups.gates.protocol import to_consumer
@@ -11,7 +12,6 @@ from switchover.groups.preflight.reading import group
 from switchover.groups.refusals import coordinator
 from switchover.groups.slots import surplus
 from switchover.kafka.group import Group
-from switchover.outside.observed import Known
 from switchover.reasons.coordination import GROUP_TOO_LARGE, RECORD_TOO_LARGE
 from switchover.reasons.members import COORDINATOR_UNKNOWN, OFFSETS_TOPIC_UNKNOWN
 from switchover.reasons.notes import RECORD_LARGE

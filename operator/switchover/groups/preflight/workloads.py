@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from switchover.answers.observed import Known, Unknown
 from switchover.api.consumer_group_migration import ContainerChange, Workload, WorkloadKind
 from switchover.command import command
 from switchover.engine.gate import Verdict, check, fail, several, unknown, wait, warn
@@ -17,7 +18,6 @@ from switchover.groups.workloads.trials import trials_of
 from switchover.kubernetes import gitops
 from switchover.kubernetes.members import CANARY, PRIMARY, MemberWorkload
 from switchover.kubernetes.workloads import MOST_PODS
-from switchover.outside.observed import Known, Unknown
 from switchover.reasons.brokers import BROKERS_UNKNOWN
 from switchover.reasons.coordination import BRIDGE_MISSING, NOTHING_TO_CHANGE
 from switchover.reasons.notes import AUTOSCALER_IS_PAUSED, GITOPS_OWNS_IT, STRICT_BUDGET

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from switchover.answers.observed import Known
 from switchover.api.consumer_group_migration import Workload
 from switchover.groups.picture import Picture
 from switchover.groups.workloads.change import Unsupported, Wanted, changed, differing
 from switchover.kubernetes.members import MemberWorkload
-from switchover.outside.observed import Known
 
 
 @dataclass(frozen=True, slots=True)

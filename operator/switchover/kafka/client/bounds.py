@@ -19,8 +19,8 @@ from kio.serial import entity_reader
 from kio.serial.errors import SerialError
 from kio.static.protocol import Entity, ResponsePayload
 
-from switchover.outside import memory
-from switchover.outside.errors import Refused
+from switchover.answers import memory
+from switchover.answers.errors import Refused
 
 E = TypeVar("E", bound=Entity)
 R = TypeVar("R", bound=ResponsePayload)

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import AbstractAsyncContextManager
 from typing import TypeVar
 
+from switchover.answers.errors import Refused, Unreachable
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.kept import KeptConnections
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Refused, Unreachable
-from switchover.outside.security import security
+from switchover.network.access import Access
+from switchover.network.addresses import Address
+from switchover.network.security import security
 
 CONNECTIONS = 32            # at a time
 

@@ -8,9 +8,9 @@ from kio.schema.describe_configs.v4.response import DescribeConfigsResourceResul
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i8
 
+from switchover.answers.errors import Unreachable
 from switchover.kafka.client.connection import Connection, succeeded
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Unreachable
+from switchover.network.addresses import Address
 
 _TOPIC, BROKER = i8(2), i8(4)                       # ConfigResource.Type
 TOPICS: Final = 1000

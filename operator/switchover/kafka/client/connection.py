@@ -19,12 +19,12 @@ from kio.static.primitive import i32
 from kio.static.protocol import RequestPayload, ResponsePayload
 from scramp import ScramClient, ScramException
 
+from switchover.answers import memory
+from switchover.answers.errors import NotListening, Refused, Unreachable
 from switchover.kafka.client import bounds
-from switchover.outside import memory
-from switchover.outside.addresses import Address, looked_up
-from switchover.outside.errors import NotListening, Refused, Unreachable
-from switchover.outside.sasl import Credentials
-from switchover.outside.security import Security
+from switchover.network.addresses import Address, looked_up
+from switchover.network.sasl import Credentials
+from switchover.network.security import Security
 
 CLIENT_ID = "switchover"
 NOT_AUTHORIZED = frozenset({

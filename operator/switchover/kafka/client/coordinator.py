@@ -27,14 +27,14 @@ from kio.schema.list_groups.v5.response import ListedGroup as ListedV5
 from kio.schema.types import GroupId, TopicName
 from kio.static.primitive import i32, i32Timedelta
 
+from switchover.answers.errors import Refused, Unreachable
 from switchover.kafka.client.brokers import batches
 from switchover.kafka.client.connection import Connection, succeeded
 from switchover.kafka.client.consumer_protocol import PROTOCOL_TYPE
 from switchover.kafka.client.metadata import told_address
 from switchover.kafka.client.versions import api_keys
 from switchover.kafka.group import GroupState, Readiness
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Refused, Unreachable
+from switchover.network.addresses import Address
 
 KEYS = 100                  # groups in one FindCoordinator
 BATCH = 50                  # groups in one description: a large one answers with a megabyte

@@ -5,6 +5,10 @@ from dataclasses import dataclass, field
 
 from kio.schema.list_groups.v5.response import ListedGroup as ListedV5
 
+from switchover.answers.ask import known
+from switchover.answers.clock import Clock
+from switchover.answers.errors import Refused, Unreachable
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.kafka.client.brokers import Brokers
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.coordinator import Coordinator, Coordinators, Described, ListedGroup, find_coordinators
@@ -14,12 +18,8 @@ from switchover.kafka.client.metadata import addresses, metadata
 from switchover.kafka.client.offsets import NOT_ANSWERED
 from switchover.kafka.group import Group, GroupState, GroupType
 from switchover.kafka.limits import EVERY_GROUP_SECONDS
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.ask import known
-from switchover.outside.clock import Clock
-from switchover.outside.errors import Refused, Unreachable
-from switchover.outside.observed import Known, Observed, Unknown
+from switchover.network.access import Access
+from switchover.network.addresses import Address
 
 FOR_ALL = "grant it Describe on the Cluster resource, or name the groups (--group)"
 

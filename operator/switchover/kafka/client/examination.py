@@ -10,7 +10,7 @@ from switchover.kafka.client.configs import broker_settings
 from switchover.kafka.client.connection import Connection, succeeded
 from switchover.kafka.node import MARKER, BrokerExamination, LogDirectory
 from switchover.metadata.kafka_config import names_classes
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 DYNAMIC, STATIC = 2, 4                 # DescribeConfigsResponse.ConfigSource: DYNAMIC_BROKER_CONFIG, STATIC_BROKER_CONFIG
 CLASS = 8                              # DescribeConfigsResponse.ConfigType.CLASS

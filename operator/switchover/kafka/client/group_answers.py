@@ -8,13 +8,13 @@ from kio.schema.describe_groups.v5.response import DescribedGroup as DescribedCl
 from kio.schema.describe_groups.v5.response import DescribedGroupMember
 from kio.schema.list_groups.v4.response import ListedGroup as ListedV4
 
+from switchover.answers.errors import Malformed, Unreachable
 from switchover.kafka.client import consumer_protocol
 from switchover.kafka.client.consumer_protocol import NO_GENERATION, PROTOCOL_TYPE
 from switchover.kafka.client.coordinator import Described, DescribedConsumer, ListedGroup, answered
 from switchover.kafka.group import UNTOLD, Group, GroupState, GroupType, Member, MemberProtocol
 from switchover.lag.group import TopicPartition
-from switchover.outside.addresses import Address, canonical
-from switchover.outside.errors import Malformed, Unreachable
+from switchover.network.addresses import Address, canonical
 
 _CLASSIC_MEMBER = 0         # ConsumerGroupDescribe v1: member_type
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v10 import MetadataResponse
 
+from switchover.answers.errors import Refused, Unreachable
 from switchover.kafka.client.brokers import Brokers
 from switchover.kafka.client.configs import broker_settings, topic_settings
 from switchover.kafka.client.connection import Connection, succeeded
@@ -34,9 +35,8 @@ from switchover.kafka.group import BrokerGroups, Group, GroupState, GroupType, O
 from switchover.kafka.limits import ANSWER_SECONDS
 from switchover.kafka.ports import Cluster
 from switchover.metadata.replay import METADATA_VERSION
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Refused, Unreachable
+from switchover.network.access import Access
+from switchover.network.addresses import Address
 
 GROUP_VERSION = "group.version"
 OFFSETS_TOPIC = "__consumer_offsets"

@@ -6,11 +6,11 @@ from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, Descr
 from kio.schema.describe_configs.v4.response import DescribeConfigsResponse
 from kio.schema.errors import ErrorCode
 
+from switchover.answers.errors import Refused, Unreachable
 from switchover.kafka.client.configs import BROKER
 from switchover.kafka.client.connection import Connection, succeeded
 from switchover.kafka.client.metadata import metadata
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Refused, Unreachable
+from switchover.network.addresses import Address
 
 
 async def told_identity(node: Address, connection: Connection, cluster_id: str, among: Iterable[int]) -> frozenset[int]:

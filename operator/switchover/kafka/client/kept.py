@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from switchover.kafka.client.connection import Connection, talking
-from switchover.outside.addresses import Address
-from switchover.outside.security import Security
+from switchover.network.addresses import Address
+from switchover.network.security import Security
 
 KEEP_SECONDS = 30.0
 """For how long the operator uses one: after that the name leads to whoever has it by then. Where it is the evidence which

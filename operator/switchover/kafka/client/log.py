@@ -26,12 +26,12 @@ from kio.schema.types import TopicName
 from kio.serial.errors import SerialError
 from kio.static.primitive import i32, i32Timedelta, i64
 
+from switchover.answers.errors import Refused, Unreachable
 from switchover.kafka.client.connection import Connection, succeeded
 from switchover.metadata.decode import MetadataLogError, decode
 from switchover.metadata.image import LogImage
 from switchover.metadata.replay import Replay
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Refused, Unreachable
+from switchover.network.addresses import Address
 
 METADATA_TOPIC = TopicName("__cluster_metadata")
 METADATA_TOPIC_ID = UUID(int=1)

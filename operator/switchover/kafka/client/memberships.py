@@ -17,8 +17,8 @@ from switchover.kafka.client.offsets import NOT_ANSWERED
 from switchover.kafka.group import GroupState
 from switchover.kafka.limits import ANSWER_SECONDS
 from switchover.lag.membership import Membership
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
+from switchover.network.access import Access
+from switchover.network.addresses import Address
 
 
 class WireMemberships:

@@ -6,9 +6,9 @@ from kio.schema.metadata.v10 import MetadataRequest, MetadataResponse
 from kio.schema.metadata.v10.request import MetadataRequestTopic
 from kio.schema.types import TopicName
 
+from switchover.answers.errors import Malformed, Untold
 from switchover.kafka.client.connection import Connection
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Malformed, Untold
+from switchover.network.addresses import Address
 
 
 async def metadata(node: Address, connection: Connection, topics: Iterable[str] | None) -> MetadataResponse:

@@ -16,6 +16,7 @@ from kio.schema.list_partition_reassignments.v0 import (
 )
 from kio.static.primitive import i32
 
+from switchover.answers.errors import Refused, Unreachable
 from switchover.kafka.client.configs import broker_settings, min_insync_replicas
 from switchover.kafka.client.connection import Connection, connected, succeeded
 from switchover.kafka.client.examination import examine_broker, shown_marker
@@ -32,10 +33,9 @@ from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quo
 from switchover.metadata.cluster import Entity
 from switchover.metadata.image import LogImage
 from switchover.metadata.replay import METADATA_VERSION
-from switchover.outside.addresses import Address
-from switchover.outside.credentials import ANYWHERE, AllowedServers
-from switchover.outside.errors import Refused, Unreachable
-from switchover.outside.security import security
+from switchover.network.addresses import Address
+from switchover.network.credentials import ANYWHERE, AllowedServers
+from switchover.network.security import security
 from switchover.partition import TopicPartition
 
 SECONDS_FOR_OTHER_VOTERS = 0.5

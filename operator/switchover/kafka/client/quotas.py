@@ -7,10 +7,10 @@ from kio.schema.alter_client_quotas.v1 import AlterClientQuotasRequest, AlterCli
 from kio.schema.alter_client_quotas.v1.request import EntityData, EntryData, OpData
 from kio.static.primitive import f64
 
+from switchover.answers.errors import Unreachable
 from switchover.kafka.client.connection import Connection, succeeded
 from switchover.metadata.cluster import Entity
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Unreachable
+from switchover.network.addresses import Address
 
 
 async def set_quota(controller: Address, connection: Connection, entity: Entity, key: str, value: float | None) -> None:

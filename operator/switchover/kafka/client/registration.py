@@ -12,9 +12,9 @@ from kio.static.primitive import i16, u16
 from switchover.kafka.client.connection import connected
 from switchover.kafka.ports import LISTENER
 from switchover.metadata.replay import METADATA_VERSION
-from switchover.outside.addresses import Address
-from switchover.outside.credentials import ANYWHERE
-from switchover.outside.security import security
+from switchover.network.addresses import Address
+from switchover.network.credentials import ANYWHERE
+from switchover.network.security import security
 
 DISCARD = 9
 """The port of a stand-in: nobody listens there, and no controller connects to a broker that is fenced."""

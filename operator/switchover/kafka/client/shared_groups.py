@@ -7,11 +7,11 @@ own group is asked together by the adapter below (together.py).
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from typing import TypeVar
 
+from switchover.answers.ask import Answers
 from switchover.kafka.group import BrokerGroups, Group, OffsetsTopic, Readiness
 from switchover.kafka.ports import Cluster, Groups
 from switchover.lag.window import Asked, GroupOffsets, Sweep
-from switchover.outside.addresses import Address
-from switchover.outside.ask import Answers
+from switchover.network.addresses import Address
 
 T = TypeVar("T")
 CLUSTER_SECONDS, LOAD_SECONDS = 10.0, 25.0

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
-from switchover.outside.errors import Unreachable
+from switchover.answers.errors import Unreachable
 
 Q = TypeVar("Q")
 T = TypeVar("T")

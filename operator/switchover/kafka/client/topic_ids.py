@@ -16,7 +16,7 @@ from switchover.kafka.client.versions import api_keys
 from switchover.kafka.client.whole_view import WholeViews
 from switchover.kafka.node import TopicIds
 from switchover.metadata.names import id_text
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 PARTITIONS = 2000                        # in one request, of some 30 bytes each
 FETCH, BY_ID = 1, 13

@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from switchover import __version__
 from switchover.kafka.client.connection import CLIENT_ID, Connection, succeeded
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 NO_EPOCH = -1
 

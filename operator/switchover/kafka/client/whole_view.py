@@ -9,12 +9,12 @@ from itertools import chain, repeat
 from kio.schema.metadata.v10 import MetadataResponse
 from kio.schema.metadata.v10.response import MetadataResponsePartition, MetadataResponseTopic
 
+from switchover.answers import memory
 from switchover.kafka.client import bounds
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.metadata import addresses, knowing, request
 from switchover.kafka.node import Partition, Topic, WholeView
-from switchover.outside import memory
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 NO_ELEMENTS = b"\x01"                     # an array, as flexible versions write it
 PARTITION = 350

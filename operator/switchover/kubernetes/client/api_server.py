@@ -26,9 +26,9 @@ from kubernetes.aio.dynamic import DynamicClient
 from yaml import YAMLError
 
 from switchover import documents
+from switchover.answers import memory
+from switchover.answers.errors import Fenced, Refused, Unreachable
 from switchover.kubernetes.client.beside import Subject
-from switchover.outside import memory
-from switchover.outside.errors import Fenced, Refused, Unreachable
 
 FIELD_MANAGER = "switchover"
 SECONDS_PER_CALL = 10.0

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from switchover.answers.clock import Clock
+from switchover.answers.errors import Fenced
 from switchover.api.meta import API_VERSION
 from switchover.api.schema import rfc3339
 from switchover.kubernetes.client.api_server import ApiServer, Conflict, Forbidden, NotFound
 from switchover.kubernetes.json_patch import as_read
-from switchover.outside.clock import Clock
-from switchover.outside.errors import Fenced
 from switchover.visible import printable
 
 MESSAGE_LIMIT = 1024  # bytes of an Event's message that the API server accepts

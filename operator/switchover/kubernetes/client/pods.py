@@ -13,7 +13,7 @@ from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.kubernetes.members import COST, MemberPod
 from switchover.kubernetes.names import TOKEN
 from switchover.kubernetes.workloads import NAMES_REMEMBERED, Pod, Reached, Stage
-from switchover.outside.addresses import canonical
+from switchover.network.addresses import canonical
 
 _STARTING = frozenset({"ContainerCreating", "PodInitializing"})
 _LAST_WORDS = 600

@@ -12,12 +12,12 @@ from itertools import islice
 from typing import Any
 
 from switchover import documents
+from switchover.answers import memory
+from switchover.answers.errors import Refused, Unreachable
 from switchover.kubernetes.client import beside
 from switchover.kubernetes.client.api_server import ApiServer, Expired, Forbidden, NotFound
 from switchover.kubernetes.client.labelled import Labelled
 from switchover.kubernetes.members import COST, PAUSED, PAUSED_REPLICAS
-from switchover.outside import memory
-from switchover.outside.errors import Refused, Unreachable
 
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Seconds until it is tried again, after so many failures in a row."""

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from switchover.answers.ask import Answers
+from switchover.answers.errors import Fenced
 from switchover.api.meta import API_VERSION
 from switchover.kubernetes.client.api_server import FIELD_MANAGER, ApiServer, Conflict, NotFound
 from switchover.kubernetes.selectors import leads_to
 from switchover.kubernetes.survey import GroupMigration, StorageClasses, TemplateChange
-from switchover.outside.ask import Answers
-from switchover.outside.errors import Fenced
 
 GRANTED_SECONDS, REFUSED_SECONDS = 900.0, 15.0
 """How long it holds that we have a right, and that we have it not: a right comes while somebody waits for it, and one that

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from switchover.answers.clock import Clock
+from switchover.answers.errors import Refused, Unreachable
 from switchover.kubernetes.client.api_server import ApiServer, NotFound
 from switchover.kubernetes.client.pods import in_words
-from switchover.outside.clock import Clock
-from switchover.outside.errors import Refused, Unreachable
 
 HOLDS_SECONDS = 10.0
 """How long an answer is good: a controller tries again after seconds at first, and after a quarter of an hour at last."""

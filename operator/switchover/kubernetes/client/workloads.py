@@ -11,6 +11,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from switchover.answers.clock import Clock
+from switchover.answers.errors import Fenced, NameTaken, Refused, Unreachable
 from switchover.kubernetes import names
 from switchover.kubernetes.client import beside, ownership
 from switchover.kubernetes.client.api_server import FIELD_MANAGER, ApiServer, Conflict, Forbidden, NotFound, OverBudget
@@ -23,8 +25,6 @@ from switchover.kubernetes.lease import LOOKING_SECONDS, holder_of, shares
 from switchover.kubernetes.members import MemberWorkload
 from switchover.kubernetes.selectors import required, selects
 from switchover.kubernetes.workloads import Pod, Workload
-from switchover.outside.clock import Clock
-from switchover.outside.errors import Fenced, NameTaken, Refused, Unreachable
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from switchover.outside.errors import Refused
+from switchover.answers.errors import Refused
 from switchover.pipeline.capture import librdkafka
 from switchover.pipeline.client_properties import properties
 from switchover.pipeline.outcome import BadConfig

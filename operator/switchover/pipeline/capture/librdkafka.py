@@ -5,9 +5,9 @@ PEM only, as text (KIP-651): a file or a JKS store named in the Secret would not
 
 from collections.abc import Mapping
 
-from switchover.outside import sasl
-from switchover.outside.credentials import KAFKA
-from switchover.outside.errors import Refused
+from switchover.answers.errors import Refused
+from switchover.network import sasl
+from switchover.network.credentials import KAFKA
 
 _SAME = ("security.protocol", "sasl.mechanism", "ssl.key.password", "client.id")
 _RENAMED = {

@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from switchover.answers.errors import Refused, Unreachable
 from switchover.coordination.layout import CONSUMERS
-from switchover.outside.access import Access
-from switchover.outside.errors import Refused, Unreachable
+from switchover.network.access import Access
 from switchover.pipeline.capture.facts import now
 from switchover.pipeline.capture.transactions import Damaged, Log, Operation, Transaction
 from switchover.pipeline.client_properties import properties

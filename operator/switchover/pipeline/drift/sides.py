@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from switchover.answers.errors import Refused, Unreachable
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.metadata.image import LogImage
 from switchover.metadata.parity import TreeReading
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Refused, Unreachable
+from switchover.network.access import Access
+from switchover.network.addresses import Address
 from switchover.pipeline.client_properties import properties
 from switchover.pipeline.config import Config
 from switchover.pipeline.drift.unread import Unread

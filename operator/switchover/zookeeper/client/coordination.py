@@ -7,11 +7,11 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import BadVersionError, NoAuthError, NodeExistsError, NoNodeError
 from kazoo.security import ACL
 
+from switchover.answers.errors import Fenced, Malformed, Refused, Unreachable
 from switchover.consumer.reading import NoTopic, Unsettled, read_world
 from switchover.coordination.layout import BROKERS, Layout
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
-from switchover.outside.errors import Fenced, Malformed, Refused, Unreachable
 from switchover.partition import TopicPartition
 from switchover.zookeeper.client import znode_rights
 from switchover.zookeeper.client.session import ZooKeeperSession, left

@@ -16,9 +16,9 @@ from kazoo.exceptions import (
 from kazoo.protocol.serialization import Create
 from kazoo.security import OPEN_ACL_UNSAFE
 
-from switchover.outside import memory
-from switchover.outside.access import Access
-from switchover.outside.errors import Refused
+from switchover.answers import memory
+from switchover.answers.errors import Refused
+from switchover.network.access import Access
 from switchover.zookeeper.client import znodes
 from switchover.zookeeper.client.session import ZooKeeperSession, left
 from switchover.zookeeper.client.znode_slices import slices

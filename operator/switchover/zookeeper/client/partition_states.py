@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 
+from switchover.answers.errors import Refused
 from switchover.metadata.tree import state_path
-from switchover.outside.errors import Refused
 from switchover.zookeeper.client import znodes
 from switchover.zookeeper.client.topics import TOPICS
 from switchover.zookeeper.client.znode_slices import Call, List, Read, Slices, slices

@@ -15,10 +15,10 @@ from typing import Any
 
 from kazoo.handlers.threading import SequentialThreadingHandler
 
-from switchover.outside.credentials import ZOOKEEPER
-from switchover.outside.errors import Refused
-from switchover.outside.sasl import login
-from switchover.outside.security import tls_context
+from switchover.answers.errors import Refused
+from switchover.network.credentials import ZOOKEEPER
+from switchover.network.sasl import login
+from switchover.network.security import tls_context
 
 _SSL = "zookeeper.ssl."
 _ENABLE = "zookeeper.ssl.client.enable"

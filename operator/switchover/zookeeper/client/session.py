@@ -29,11 +29,11 @@ from kazoo.hosts import collect_hosts
 from kazoo.protocol.states import KeeperState
 from kazoo.retry import KazooRetry
 
+from switchover.answers import memory
+from switchover.answers.errors import Refused, Unreachable
 from switchover.kazoo_frames import limit
-from switchover.outside import memory
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address, looked_up
-from switchover.outside.errors import Refused, Unreachable
+from switchover.network.access import Access
+from switchover.network.addresses import Address, looked_up
 from switchover.zookeeper.client import znode_rights
 from switchover.zookeeper.client.security import TlsHandler, credentials, tls
 from switchover.zookeeper.client.znode_slices import Node

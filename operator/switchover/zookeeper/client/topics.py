@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from switchover.outside.memory import Held
+from switchover.answers.memory import Held
 from switchover.zookeeper.client import znodes
 from switchover.zookeeper.client.znode_slices import Call, List, Read, Slices, slices
 from switchover.zookeeper.nodes import ZooKeeperTopic, ZooKeeperTopics

@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from switchover.answers.errors import Refused
+from switchover.answers.memory import Held
 from switchover.metadata.cluster import ClusterMetadata
 from switchover.metadata.parity import TreeReading
 from switchover.metadata.tree import (
@@ -21,8 +23,6 @@ from switchover.metadata.tree import (
     assembled,
     state_path,
 )
-from switchover.outside.errors import Refused
-from switchover.outside.memory import Held
 from switchover.zookeeper.client import znodes
 from switchover.zookeeper.client.znode_slices import Call, List, Read, Slices, slices
 

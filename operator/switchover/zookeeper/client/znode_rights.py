@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from kazoo.security import ACL, Permissions, make_digest_acl_credential
 
-from switchover.outside.sasl import login
+from switchover.network.sasl import login
 
 EVERYTHING = frozenset({"READ", "WRITE", "CREATE", "DELETE", "ADMIN"})
 _BITS = {Permissions.READ: "READ", Permissions.WRITE: "WRITE", Permissions.CREATE: "CREATE",

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from switchover.metadata import names
 from switchover.metadata.node_json import document, items, mapping, number, replicas, text
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 from switchover.zookeeper.nodes import ControllerNode, MigrationNode, ZooKeeperTopic
 
 _ENDPOINT = re.compile(r"(.*)://\[?([^\[\]]+?)\]?:([0-9]{1,5})")

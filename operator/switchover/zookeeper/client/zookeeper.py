@@ -23,12 +23,12 @@ from kazoo.exceptions import (
 )
 from kazoo.security import ACL
 
+from switchover.answers import memory
+from switchover.answers.errors import Fenced, NotListening, Refused, Unreachable
 from switchover.metadata.parity import TreeReading
 from switchover.metadata.tree import state_path
-from switchover.outside import memory
-from switchover.outside.access import Access
-from switchover.outside.addresses import Address
-from switchover.outside.errors import Fenced, NotListening, Refused, Unreachable
+from switchover.network.access import Access
+from switchover.network.addresses import Address
 from switchover.zookeeper.client import znode_rights, znodes
 from switchover.zookeeper.client.old_groups import GroupReader
 from switchover.zookeeper.client.partition_states import StateReader

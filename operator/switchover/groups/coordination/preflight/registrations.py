@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from switchover.answers.observed import Known
 from switchover.coordination.assignment import VARIANTS, Ambiguous, Strategy
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Malformed, Subscribed, differs_in_java
@@ -13,7 +14,6 @@ from switchover.groups.gates.read import samples
 from switchover.groups.needs import Need
 from switchover.groups.picture import ORIGINAL, Picture
 from switchover.kafka.group import GroupState, GroupType
-from switchover.outside.observed import Known
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.coordination import (
     ALREADY_MOVED,

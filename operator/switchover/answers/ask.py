@@ -5,10 +5,10 @@ import logging
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, Generic, TypeVar
 
+from switchover.answers.clock import Clock
+from switchover.answers.errors import Fenced, Malformed, Refused, Unreachable, Untold
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.defects import place_of
-from switchover.outside.clock import Clock
-from switchover.outside.errors import Fenced, Malformed, Refused, Unreachable, Untold
-from switchover.outside.observed import Known, Observed, Unknown
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)

@@ -8,9 +8,9 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from switchover.outside import sasl
-from switchover.outside.credentials import ANYWHERE, AllowedServers
-from switchover.outside.errors import Refused
+from switchover.answers.errors import Refused
+from switchover.network import sasl
+from switchover.network.credentials import ANYWHERE, AllowedServers
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
@@ -18,7 +18,7 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 @dataclass(frozen=True, slots=True)
 class Security:
     """With whom we connect, and what a connection does after TCP: TLS when there is a context, then SASL when there are
-    credentials. Names are sought as `search` says (outside.access.Access).
+    credentials. Names are sought as `search` says (network.access.Access).
     """
 
     tls: ssl.SSLContext | None

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from switchover.outside.addresses import Address
-from switchover.outside.credentials import ANYWHERE, AllowedServers
-from switchover.outside.errors import Refused
+from switchover.answers.errors import Refused
+from switchover.network.addresses import Address
+from switchover.network.credentials import ANYWHERE, AllowedServers
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,7 @@ class Access:
     """How to reach a Kafka cluster or ZooKeeper: address list and the client properties of the credentials Secret.
 
     A server that another one told of gets the credentials only if `allowed` has it. `search` is where names are sought
-    (outside/addresses.py), empty where they were written for the namespace that we run in.
+    (network/addresses.py), empty where they were written for the namespace that we run in.
     """
 
     servers: str

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from switchover.api.meta import AcceptedRisk
 from switchover.command import command
-from switchover.outside.addresses import Address
+from switchover.network.addresses import Address
 
 KAFKA, ZOOKEEPER = "bootstrap.servers", "zookeeper.connect"
 """The key of a Secret that names the servers it is for."""

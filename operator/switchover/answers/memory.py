@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from threading import Lock
 
-from switchover.outside.errors import Refused, Unreachable
+from switchover.answers.errors import Refused, Unreachable
 
 MIB = 1024 * 1024
 AT_REST = 160 * MIB
