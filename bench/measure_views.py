@@ -28,7 +28,6 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i16, i32, i32Timedelta, i64
 
 from fakes.views import metadata_answer
-from switchover import garbage
 from switchover.answers import memory
 from switchover.answers.clock import WallClock
 from switchover.answers.observed import Known, Observed, Unknown
@@ -40,6 +39,7 @@ from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.node import BrokerView, Partition
 from switchover.metadata.image import MigrationState
 from switchover.network.addresses import Address
+from switchover.runtime import garbage
 from unit.kraft_gates import GATES
 from unit.pictures import NOW, Mode, moment
 

@@ -7,7 +7,7 @@ from typing import Any
 from rich.table import Table
 
 from demo_pipeline.jobs import Ran
-from switchover.job_message import Job
+from switchover.api.job_message import Job
 
 TOLD = ("verdict", "groups", "waves", "driftPersistent")
 """What of a job's outcome stands in the table."""

@@ -12,7 +12,7 @@ from kazoo.exceptions import NoNodeError
 from adapters.clusters import KafkaCluster
 from adapters.members import JAVA, SANDBOX, Group, group
 from switchover.coordination.layout import Layout
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 NEWEST = "1.1.1"
 VERSIONS = (NEWEST, "0.11.0.3", "0.10.2.2")

@@ -21,7 +21,7 @@ from switchover.coordination import layout
 from switchover.coordination.assignment import Strategy, Text, assigned
 from switchover.coordination.layout import Layout
 from switchover.coordination.registration import Registration, Subscribed, decoded, differs_in_java
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 SEED = 2026
 TOPICS: Mapping[str, int] = {

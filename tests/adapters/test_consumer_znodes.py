@@ -17,7 +17,7 @@ from switchover.consumer.znodes import GUARD, Taken, Znodes, brokers, endpoints
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.layout import Layout
 from switchover.coordination.registration import Registration
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 P, Q = TopicPartition("t", 0), TopicPartition("t", 1)
 

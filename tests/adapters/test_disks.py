@@ -10,9 +10,9 @@ from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster
 from adapters.servers import ServerError
 from patience import stretched
+from switchover.api.job_message import LARGEST
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.door import disks
-from switchover.job_message import LARGEST
 from switchover.kubernetes import reports
 from switchover.kubernetes.reports import DiskReport
 

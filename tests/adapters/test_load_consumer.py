@@ -11,7 +11,7 @@ from adapters.clusters import KRaftNode
 from load import consumer
 from load.history import History
 from patience import stretched, until
-from switchover.stopping import Stop
+from switchover.runtime.signals import Stop
 
 
 def test_what_was_delivered_is_committed_and_by_the_end_all_of_it(newest_kafka: KRaftNode, tmp_path: Path) -> None:

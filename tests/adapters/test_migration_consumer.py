@@ -15,7 +15,7 @@ from history.events import Kind
 from patience import stretched, until
 from switchover.api.kafka_migration import NodeMode
 from switchover.coordination.mode import Mode
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 
 @contextlib.contextmanager

@@ -24,7 +24,7 @@ from switchover.consumer import membership
 from switchover.consumer.migration_consumer import BadConfiguration, ForeignMembers, MigrationConsumer
 from switchover.coordination.layout import Layout, topic
 from switchover.coordination.registration import decoded
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 RECORDS = 10
 """In each partition."""

@@ -16,7 +16,7 @@ from history.events import Kind, Partition
 from history.findings import Loss
 from patience import stretched, until
 from switchover.coordination.registration import Registration
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 by_version = pytest.mark.parametrize(
     "version", [pytest.param(each, marks=[] if each == NEWEST else [pytest.mark.long]) for each in VERSIONS])

@@ -20,6 +20,7 @@ from fakes.planted_trees import FAULTS, Nodes, clean, planted
 from patience import stretched
 from switchover.answers import memory
 from switchover.answers.errors import Refused, Unreachable
+from switchover.api.job_message import NONCE
 from switchover.api.status import Severity
 from switchover.cli import rehearse_replica
 from switchover.cli.rehearse_replica import conduct
@@ -28,7 +29,6 @@ from switchover.cluster.rehearsal import report as reports
 from switchover.cluster.rehearsal.mask import masked
 from switchover.cluster.rehearsal.processes import SharedDirectory
 from switchover.cluster.rehearsal.report import TREE_DIGEST, Report
-from switchover.job_message import NONCE
 from switchover.network.access import Access
 from switchover.zookeeper.client.copying import NODE_BYTES, KazooTree
 from switchover.zookeeper.tree import Tree, to_create

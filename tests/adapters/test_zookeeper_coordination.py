@@ -18,7 +18,7 @@ from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner
 from switchover.network.access import Access
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 from switchover.zookeeper.client.coordination import KazooZooKeeperGroups
 
 OLD, ENABLED = "g_orders-0-1795240855786-0a1b2c3d", "g_orders-1-1795240855999-4e5f6a7b"

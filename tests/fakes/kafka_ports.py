@@ -29,7 +29,7 @@ from switchover.metadata.cluster import Entity
 from switchover.metadata.image import LogImage
 from switchover.metadata.parity import TreeReading
 from switchover.network.addresses import Address
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
 from switchover.zookeeper.nodes import ZooKeeperRights, ZooKeeperState, ZooKeeperTopic, ZooKeeperTopics
 from switchover.zookeeper.tree import Tree

@@ -18,11 +18,11 @@ from javaproperties import loads
 
 from fakes import environment_image
 from fakes.api_server import FOREGROUND, NAMESPACE, FakeApi, Object
+from switchover.api.job_message import NONCE
 from switchover.cli.rehearse_replica import tree_of
 from switchover.cluster.door import mount
 from switchover.cluster.ending import trial_job
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report, as_message
-from switchover.job_message import NONCE
 from switchover.kubernetes import reports
 from switchover.kubernetes.client.pods import BACKOFF, JOB_POD, given
 

@@ -13,9 +13,9 @@ from kio.schema.metadata.v10.response import MetadataResponseBroker, MetadataRes
 from kio.serial import entity_writer
 from kio.static.primitive import i32, i32Timedelta
 
-from switchover.grouped import grouped
 from switchover.kafka.node import Partition, Topic, WholeView
 from switchover.network.addresses import Address
+from switchover.shared.grouped import grouped
 
 
 def whole_view(cluster_id: str, controller_id: int, brokers: Mapping[int, Address],

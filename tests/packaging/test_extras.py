@@ -18,7 +18,7 @@ from typer.models import OptionInfo
 
 from installed import ROOT, Installation, built_wheel, installed
 from switchover.cli.main import app
-from switchover.extras import OF_COMMAND
+from switchover.runtime.extras import OF_COMMAND
 
 BARE = ""
 

@@ -8,12 +8,12 @@ from fakes.api_server import Object
 from fakes.kubelet import REHEARSAL_SECONDS
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.moments import quiet_for, reference, told, waits_for
+from switchover.api.job_message import NONCE
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Severity
 from switchover.cluster import names
 from switchover.cluster.rehearsal.pack import packed
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, TREE_DIGEST, Finding, Report, Stage, as_message
-from switchover.job_message import NONCE
 from switchover.kubernetes.client.pods import JOB_POD
 from switchover.zookeeper.tree import Tree
 

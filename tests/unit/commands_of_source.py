@@ -1,4 +1,4 @@
-"""Commands in the source that are text with somebody's words in it, and were not made by `switchover.command`."""
+"""Commands in the source that are text with somebody's words in it, and were not made by `switchover.text.command`."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ QUOTED = re.compile(r"`[^`\0]*`")
 """In prose a command ends with its back quote."""
 HOLE = "\0"
 MAKERS = {"command": 0, "kubectl": 1, "Command": -1}
-"""Of `switchover.command`: which argument is the template; -1 for what nobody else calls."""
+"""Of `switchover.text.command`: which argument is the template; -1 for what nobody else calls."""
 
 
 @dataclass
@@ -28,10 +28,10 @@ class Linter(ast.NodeVisitor):
     found: list[tuple[int, str]] = field(default_factory=list)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        if node.module == "switchover.command":
+        if node.module == "switchover.text.command":
             self.makers |= {each.asname or each.name: MAKERS[each.name] for each in node.names}
-        elif node.module == "switchover" and any(each.name == "command" for each in node.names):
-            self.found.append((node.lineno, "what makes commands is imported by its own name: from switchover.command"))
+        elif node.module == "switchover.text" and any(each.name == "command" for each in node.names):
+            self.found.append((node.lineno, "what makes commands is imported by its own name: from switchover.text.command"))
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         self._judge(node)
@@ -134,7 +134,7 @@ def constants_of(trees: Iterable[ast.Module]) -> Mapping[str, str]:
 
 def not_made(sources: Mapping[str, str]) -> Iterator[str]:
     """file:line: why, for each command of these files that nobody has quoted."""
-    trees = {name: ast.parse(text) for name, text in sources.items() if name != "command.py"}
+    trees = {name: ast.parse(text) for name, text in sources.items() if name != "text/command.py"}
     constants = constants_of(trees.values())
     for name, tree in trees.items():
         linter = Linter(constants)

@@ -22,7 +22,7 @@ from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner, World
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 from unit.test_consumer_fetching import Record
 
 TOPIC, COUNT = "t", 4

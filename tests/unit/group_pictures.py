@@ -13,6 +13,7 @@ from zlib import crc32
 
 from switchover.answers.observed import NOT_ASKED, Known, Observed
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
+from switchover.api.job_message import NONCE
 from switchover.api.status import Direction
 from switchover.engine.position import NodeRecord, Position
 from switchover.groups.facts import GroupSample
@@ -20,7 +21,6 @@ from switchover.groups.gates.lag import thresholds
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Facts, Fleet, Picture
 from switchover.groups.workloads.deployment import DEADLINE_SECONDS, HOLD_SECONDS
 from switchover.groups.workloads.trials import trials
-from switchover.job_message import NONCE
 from switchover.kafka.group import (
     BrokerGroups,
     Group,

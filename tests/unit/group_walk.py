@@ -31,7 +31,7 @@ from switchover.kafka.group import GroupState, OffsetsTopic, Readiness
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.watch import Assessment, Watch
 from switchover.lag.window import Offsets, Reading
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 from tales import Tale
 from unit.group_pictures import (
     BOUNCES,

@@ -8,7 +8,7 @@ from switchover.cluster.observe.groups import thresholds
 from switchover.lag.samples import NONE
 from switchover.lag.watch import JudgedGroup, Watch
 from switchover.lag.window import Offsets, Reading
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 
 class Swept(NamedTuple):

@@ -21,6 +21,7 @@ from javaproperties import loads
 
 from fakes.views import whole_view
 from switchover.answers.observed import Known, Observed, Unknown
+from switchover.api.job_message import NONCE
 from switchover.api.kafka_migration import BrokerSet, KafkaMigration, KafkaMigrationSpec
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.meta import GroupHealth
@@ -35,7 +36,6 @@ from switchover.cluster.plan import PLAN
 from switchover.cluster.rehearsal.report import TREE_DIGEST, Report, as_message
 from switchover.engine.effects import Apply, Create, Delete, DeletePod, Effect, Evict, Patch, Provide, WriteNodeFiles
 from switchover.engine.position import NodeRecord, Position
-from switchover.job_message import NONCE
 from switchover.kafka.node import (
     NOT_LISTENING,
     BrokerExamination,
@@ -56,7 +56,7 @@ from switchover.lag.membership import Membership
 from switchover.metadata.image import BrokerRegistration, LogImage, MigrationState
 from switchover.metadata.parity import Parity
 from switchover.network.addresses import Address
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 from switchover.zookeeper.groups import IdleGroups
 from switchover.zookeeper.nodes import (
     ControllerNode,

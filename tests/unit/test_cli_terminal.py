@@ -17,7 +17,7 @@ from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.terminal import clean
 from switchover.cli.tree import changes, tree
 from switchover.cluster.rehearsal.report import Finding, Report, Stage, as_markdown
-from switchover.visible import OneLine, printable
+from switchover.text.visible import OneLine, printable
 
 EVIL = "\x1b[2J\x1b]0;title\x07 a\nb\r\u202egnp\u2066x\u200f\x9b31m\u2028"
 

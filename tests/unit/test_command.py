@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import switchover
 from switchover.api.status import Finding, Severity
 from switchover.cluster.rehearsal import report
-from switchover.command import command, kubectl
 from switchover.engine.policy import Policy
 from switchover.kubernetes.gitops import ARGO_TRACKING, tool_of
 from switchover.network.credentials import AllowedServers
+from switchover.text.command import command, kubectl
 from switchover.zookeeper.client import znodes
 from unit.commands_of_source import not_made, sources
 from unit.foreign_text import WORDS
@@ -173,7 +173,7 @@ def test_no_command_of_the_source_is_made_of_text() -> None:
     assert sorted(each.partition(":")[0] for each in found) == sorted(TEXT), "no exception that is not needed"
 
 
-IMPORT = "from switchover.command import Command, command, kubectl\n"
+IMPORT = "from switchover.text.command import Command, command, kubectl\n"
 
 
 @pytest.mark.parametrize("source", [
@@ -191,7 +191,7 @@ IMPORT = "from switchover.command import Command, command, kubectl\n"
     IMPORT + 'x = command(text, p)',
     IMPORT + 'x = Command(f"anything {p}")',
     IMPORT + '''x = command("kubectl patch x -p '{}'", p)''',
-    "from switchover import command\nx = command.kubectl(n, text)",
+    "from switchover.text import command\nx = command.kubectl(n, text)",
     IMPORT + 'x = command("kafka-consumer-groups.sh --delete-offsets --group {}", g)',
     'x = "kafka-features.sh --bootstrap-server … upgrade"',
 ])

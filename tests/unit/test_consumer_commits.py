@@ -17,7 +17,7 @@ from switchover.consumer.commits import Claims, Commits, InKafka, Uncertain, Wri
 from switchover.consumer.fetching import Positions
 from switchover.consumer.settings import Store
 from switchover.consumer.stores import Stores
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 P = TopicPartition("orders", 17)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from switchover.consumer.fetching import Positions, Stream
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 P, Q = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -19,7 +19,7 @@ from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner, World
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 Asked = TypeVar("Asked")
 ME, PEER, JAVA = "g_me", "g_peer", "g_java"

@@ -32,7 +32,7 @@ from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner, World
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 ME = "g_me"
 P = [TopicPartition(topic, number) for topic in ("t", "u") for number in (0, 1)]

@@ -22,7 +22,7 @@ from switchover.consumer.membership import Membership, Sent
 from switchover.consumer.migration_consumer import MigrationConsumer
 from switchover.consumer.settings import Store
 from switchover.consumer.stores import Stores
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 from unit.test_consumer_fetching import Record
 
 P, Q = TopicPartition("t", 0), TopicPartition("t", 1)

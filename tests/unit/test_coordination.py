@@ -13,7 +13,7 @@ from switchover.coordination.layout import Layout
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Malformed, NotJson, Registration, Subscribed, differs_in_java
 from switchover.coordination.world import World
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 RANGE, ROUND_ROBIN = Strategy
 

@@ -26,7 +26,7 @@ from switchover.groups.facts import Stored
 from switchover.groups.picture import INTERMEDIATE, Facts, Picture
 from switchover.groups.plan import plan_of
 from switchover.kafka.group import GroupState, GroupType, OffsetsTopic
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 from unit.coordination_walk import CoordinationWalk
 from unit.coordination_world import CoordinatedWorld
 from unit.given_reasons import VERDICTS, reasons

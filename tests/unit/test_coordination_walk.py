@@ -10,7 +10,7 @@ from switchover.coordination.mode import Mode
 from switchover.coordination.world import Owner
 from switchover.groups.coordination.effects import RemoveGuards, SetMode
 from switchover.groups.plan import plan_of
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 from tales import assert_told
 from unit.coordination_walk import CoordinationWalk
 from unit.coordination_world import CoordinatedWorld

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from switchover.defects import place_of
 from switchover.kubernetes.client.ownership import managers
+from switchover.runtime.defects import place_of
 
 
 def raised(do: Callable[[], object]) -> Exception:

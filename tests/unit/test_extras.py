@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from switchover.cli.main import app
-from switchover.extras import OF_COMMAND, needed_by
+from switchover.runtime.extras import OF_COMMAND, needed_by
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 

@@ -6,7 +6,7 @@ import sys
 PROGRAM = """
 import gc
 import switchover.lag.collector
-from switchover.garbage import look_seldom
+from switchover.runtime.garbage import look_seldom
 before = gc.get_threshold()
 look_seldom()
 print(gc.get_freeze_count() > 10_000, gc.get_threshold()[0] > before[0], gc.get_threshold()[1:] == before[1:])

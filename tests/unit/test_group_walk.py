@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 import samples
+from switchover.api.job_message import NONCE
 from switchover.engine.plan import decide
 from switchover.groups.picture import Facts
 from switchover.groups.plan import plan_of
-from switchover.job_message import NONCE
 from switchover.kubernetes.client.pods import given
 from tales import assert_told
 from unit.group_pictures import AUDIT, UID, workload_of

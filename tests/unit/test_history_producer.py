@@ -11,7 +11,7 @@ from history.events import Kind, parsed
 from history.recorder import Recorder
 from load import producer
 from load.history import History
-from switchover.stopping import Stop
+from switchover.runtime.signals import Stop
 
 
 class Broker:

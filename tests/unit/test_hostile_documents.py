@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from switchover import documents, job_message
+from switchover.api import job_message
 from switchover.consumer import reading
 from switchover.coordination import acknowledgement, registration
 from switchover.coordination.mode import parsed as mode
@@ -18,6 +18,7 @@ from switchover.kubernetes.client import applied
 from switchover.lag import baseline
 from switchover.metadata import node_json
 from switchover.operator.run import DEEPEST
+from switchover.shared import foreign_json
 from switchover.zookeeper.client import znodes
 
 DEEP = "[" * 1_500 + "]" * 1_500
@@ -48,7 +49,7 @@ READERS: list[tuple[Callable[[bytes], Any], Any, type[Exception] | tuple[type[Ex
     (lambda data: reports.disks(data.decode(errors="replace")), "disks 1 0 1 2 3", ()),
     (lambda data: baseline.parse(data.decode(errors="replace"), "g"), {"group": "g", "until": 1}, ValueError),
     (node_json.document, {"version": 1}, ValueError),
-    (documents.first, {"version": 1}, ValueError),
+    (foreign_json.first, {"version": 1}, ValueError),
     (znodes.integer, 1, ValueError),
     (znodes.cluster_id, {"version": "1", "id": "MkU3OEVBNTcwNTJENDM2Qg"}, ValueError),
     (lambda data: znodes.controller(data, 7, 3),
@@ -110,7 +111,7 @@ def test_every_reader_answers_or_says_why_not(read: Callable[[bytes], Any], righ
     (b"\xff", "utf-8")])
 def test_what_is_no_document(text: str | bytes, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        documents.parsed(text)
+        foreign_json.parsed(text)
 
 
 @pytest.mark.parametrize("text", ["[" * 1_000_000, '{"a":' * 1_000_000, '{"a":[' * 29_000 + "]}" * 29_000])
@@ -119,14 +120,14 @@ def test_the_reader_stays_on_its_stack_however_deep_the_operator_lets_it(text: s
     sys.setrecursionlimit(DEEPEST)
     try:
         with pytest.raises(ValueError, match="nests deeper"):
-            documents.parsed(text)
+            foreign_json.parsed(text)
     finally:
         sys.setrecursionlimit(before)
 
 
 def test_what_is_one() -> None:
-    assert documents.parsed("[" * 64 + "]" * 64) is not None
-    assert documents.parsed(b'{"a": [1, 2.5, "x", null, true]}') == {"a": [1, 2.5, "x", None, True]}
+    assert foreign_json.parsed("[" * 64 + "]" * 64) is not None
+    assert foreign_json.parsed(b'{"a": [1, 2.5, "x", null, true]}') == {"a": [1, 2.5, "x", None, True]}
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+b", "(a|aa)+b", "(.*)*b", "(a*)*" * 20 + "b"])

@@ -22,7 +22,7 @@ from switchover.cluster.status import telling
 from switchover.engine.pace import Pace
 from switchover.engine.position import Position
 from switchover.metadata.image import MigrationState
-from switchover.visible import HIDDEN, shown
+from switchover.text.visible import HIDDEN, shown
 from unit.pictures import NOW, Cluster, migration, moment, spec_of, spoil, value, with_fact
 from unit.test_kraft_status import folded, on_record
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from switchover.lag.baseline import HOURS, MAX_BYTES, Usuals, WeeklyBaseline, hour_of_week, parse, text_of
 from switchover.lag.samples import NONE
 from switchover.lag.thresholds import allowed_quiet, allowed_time_lag, of_a_migration
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
 MONDAY = 1_795_392_000_000

@@ -14,7 +14,7 @@ from switchover.api.meta import GroupHealth
 from switchover.api.status import Measurements, Series
 from switchover.cluster.measured import measured
 from switchover.engine.measurements import KEPT, PER_STEP, SERIES, group_figures, measured_of
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 from unit.judged_groups import Swept, judged
 from unit.pictures import moment, with_fact
 

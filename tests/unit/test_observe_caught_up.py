@@ -10,7 +10,7 @@ from switchover.cluster.facts import CaughtUp
 from switchover.cluster.observe.caught_up import PARTITIONS, CaughtUpWatch
 from switchover.kafka.node import BrokerView, Partition
 from switchover.network.addresses import Address
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 ADDRESSES = {number: Address(f"kafka-{number}", 9092) for number in (1, 2, 3)}
 IN_SYNC = Partition("orders", 0, 1, (1, 2, 3), (1, 2, 3))

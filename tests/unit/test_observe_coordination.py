@@ -15,7 +15,7 @@ from switchover.groups.observe.observer import GroupClients, GroupObserver
 from switchover.groups.picture import Picture
 from switchover.kafka.group import GroupState
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 from unit.group_pictures import BRIDGED, moment, spec_of, value, workload_of
 from unit.test_observe_group import PASS_SECONDS, Kafka
 

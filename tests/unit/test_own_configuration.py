@@ -6,7 +6,7 @@ import pytest
 
 from switchover.cluster.ending.own_configuration import KEYS, Broker, differences, metadata_dir
 from switchover.cluster.modes import DEFAULT_PROTOCOL_MAP
-from switchover.visible import SECRET
+from switchover.text.visible import SECRET
 
 VOTERS = ",".join(f"{3000 + n}@kc-{n}.kc.kafka.svc:9093" for n in range(3))
 NOW = {

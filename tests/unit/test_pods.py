@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from switchover.job_message import NONCE
+from switchover.api.job_message import NONCE
 from switchover.kubernetes.client.pods import read_job, read_pod
 from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.kubernetes.names import TOKEN

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fakes.planted_trees import FAULTS, METADATA, clean, planted, state
 from patience import stretched
+from switchover.api.job_message import LARGEST
 from switchover.api.status import Severity
 from switchover.cluster.rehearsal import culprits, pack, report
 from switchover.cluster.rehearsal.course import Canary, Course, Process, Reached
@@ -22,7 +23,6 @@ from switchover.cluster.rehearsal.log import LOG4J, Trouble, troubles
 from switchover.cluster.rehearsal.report import Finding, Report, Stage
 from switchover.cluster.rehearsal.scripts import RUN
 from switchover.cluster.rehearsal.settings import Attempt, Command, Ids, Place, zookeeper
-from switchover.job_message import LARGEST
 from switchover.metadata.cluster import Difference
 from switchover.zookeeper.tree import Tree, below, to_create
 

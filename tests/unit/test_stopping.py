@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 
 from patience import stretched
-from switchover.stopping import Stop
+from switchover.runtime.signals import Stop
 
 PROGRAM = """
 import os, signal, threading
-from switchover.stopping import on_signals
+from switchover.runtime.signals import on_signals
 
 # An alarm comes at every moment of the waiting, many times.
 stop = on_signals()

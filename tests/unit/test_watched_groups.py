@@ -16,7 +16,7 @@ from switchover.lag.unreadable import Stretch
 from switchover.lag.verdicts import Verdict
 from switchover.lag.watch import JudgedGroup
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 from unit.judged_groups import Swept
 from unit.kraft_gates import outcome, to_b
 from unit.kraft_spoilers import samples, sweep

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from apiserver.processes import port
 from patience import Patience
 from switchover.answers.errors import Unreachable
+from switchover.kubernetes.packed import Packed
 from switchover.operator import handlers
 from switchover.operator.handlers import (
     FINALIZER,
@@ -29,7 +30,6 @@ from switchover.operator.handlers import (
 from switchover.operator.metrics import Metrics
 from switchover.operator.probe import LIVE, READY, answering, health
 from switchover.operator.turns import Turns
-from switchover.packed import Packed
 
 CLOSED = "nothing is watched in namespace bank: this account may not list kafkamigrations.switchover.dev there"
 RESOURCE = ("switchover.dev", "v1alpha1", "kafkamigrations")

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from switchover.answers.clock import Clock
 from switchover.answers.errors import Fenced, Malformed, Refused, Unreachable, Untold
 from switchover.answers.observed import Known, Observed, Unknown
-from switchover.defects import place_of
+from switchover.runtime.defects import place_of
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from switchover import documents
+from switchover.shared import foreign_json
 
 LONGEST = 16_384
 """Characters of a patch."""
@@ -27,7 +27,7 @@ def is_patch(text: str) -> str:
 def parsed(text: str) -> Mapping[str, Any]:
     """The patch, which nobody may change. Raises ValueError in words."""
     try:
-        found = documents.parsed(json.dumps(_read(text), allow_nan=False))
+        found = foreign_json.parsed(json.dumps(_read(text), allow_nan=False))
     except (yaml.YAMLError, TypeError, ValueError) as error:
         why = " ".join(str(error).split())[:200]
         raise ValueError(f"must be a patch of a pod template, as YAML or JSON: {why}") from None
@@ -44,8 +44,8 @@ def _read(text: str) -> Any:
     depth = 0
     for token in yaml.scan(text, Loader=yaml.SafeLoader):
         depth += isinstance(token, _BEGINS) - isinstance(token, _ENDS)
-        if depth > documents.DEEPEST:
-            raise ValueError(f"nests deeper than {documents.DEEPEST} levels")
+        if depth > foreign_json.DEEPEST:
+            raise ValueError(f"nests deeper than {foreign_json.DEEPEST} levels")
         if isinstance(token, yaml.AnchorToken | yaml.AliasToken):
             raise ValueError(f"anchors and aliases are not read (line {token.start_mark.line + 1})")
     return yaml.load(text, Loader=_Plain)

@@ -13,13 +13,13 @@ from switchover.api.status import Phase
 from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.cli.steps import UNREAD, mode_of, nodes_of, preview_of, status_in, step_record
 from switchover.cli.tree import clock, is_backward, wait_words
-from switchover.command import command
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.intent import ABANDON, RETRY, retry_of
 from switchover.engine.status import by_itself
 from switchover.kubernetes.json_patch import as_read
-from switchover.visible import counted
+from switchover.text.command import command
+from switchover.text.visible import counted
 
 Operation = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from switchover.cli.place import Place
-from switchover.visible import printable
+from switchover.text.visible import printable
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
                   context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})

@@ -10,9 +10,9 @@ from typing import Any
 
 from confluent_kafka import Message, TopicPartition
 
-from switchover import properties_file
 from switchover.consumer.migration_consumer import BadConfiguration, MigrationConsumer
-from switchover.stopping import on_signals
+from switchover.runtime.signals import on_signals
+from switchover.text import properties_file
 
 PROGRESS = 5.0
 """Seconds between two lines that say how it goes."""

@@ -4,7 +4,7 @@ import os
 import shlex
 import sys
 
-from switchover.extras import needed_by
+from switchover.runtime.extras import needed_by
 
 ONLY_THESE = ":4"
 """Cobra's directive, as kubectl wants it after what a plugin completes: no names of files beside it."""

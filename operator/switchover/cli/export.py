@@ -26,7 +26,7 @@ from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.json_patch import unchanged
 from switchover.kubernetes.ports import Migrations, Workloads
-from switchover.visible import printable
+from switchover.text.visible import printable
 
 
 @dataclass(frozen=True, slots=True)

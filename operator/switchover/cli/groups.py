@@ -22,7 +22,7 @@ from switchover.kafka.client.every_group import EveryGroup, SeenGroup
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol
 from switchover.network.access import Access
-from switchover.visible import printable
+from switchover.text.visible import printable
 
 COLUMNS = ("GROUP", "TYPE", "PROTOCOL", "STRATEGY", "STATE", "MEMBERS", "READY", "IN THE WAY")
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from switchover import properties_file
 from switchover.answers.errors import Refused
 from switchover.network.access import Access
+from switchover.text import properties_file
 
 
 def access_to(servers: str, file: Path | None) -> Access:

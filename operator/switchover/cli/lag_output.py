@@ -11,13 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from switchover.cli.lag import GroupReport, Report
-from switchover.grouped import grouped
 from switchover.lag import words
 from switchover.lag.group import TopicPartition
 from switchover.lag.samples import NONE
 from switchover.lag.verdicts import Effect, Verdict
 from switchover.lag.watch import Assessment
-from switchover.visible import printable
+from switchover.shared.grouped import grouped
+from switchover.text.visible import printable
 
 WORST = 3
 """Partitions of a group that the table has words for."""

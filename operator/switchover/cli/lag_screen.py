@@ -11,8 +11,8 @@ from rich.live import Live
 from switchover.cli.lag import EXIT_CODES, Question, Report, follow_from_here
 from switchover.cli.lag_output import document, progress, table
 from switchover.cli.terminal import console
-from switchover.garbage import look_seldom
 from switchover.lag.verdicts import Effect
+from switchover.runtime.garbage import look_seldom
 
 
 def show(question: Question, *, watch: bool, as_json: bool) -> int:

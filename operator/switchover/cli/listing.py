@@ -12,7 +12,7 @@ from switchover.cli.command import Output
 from switchover.cli.objects import Found
 from switchover.cli.steps import phase_of
 from switchover.cli.tree import clock, condition, seconds
-from switchover.visible import printable
+from switchover.text.visible import printable
 
 COLUMNS = ("NAME", "PHASE", "STEP", "PROGRESS", "WAITING FOR", "ETA", "ROLLBACK", "AGE")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from switchover.api.job_message import Job
 from switchover.cli import oncall as oncall
 from switchover.cli.command import (
     BootstrapServer,
@@ -27,10 +28,9 @@ from switchover.cli.command import (
 )
 from switchover.cli.command import app as app
 from switchover.cli.place import Place
-from switchover.job_message import Job
 from switchover.kubernetes.launch import Launcher, Run
 from switchover.operator.settings import BadSettings, read_settings
-from switchover.visible import OneLine, printable
+from switchover.text.visible import OneLine, printable
 
 if TYPE_CHECKING:
     from switchover.cli.plan import Look

@@ -25,7 +25,6 @@ from switchover.cluster.estimate import direction_seconds, rollback_seconds
 from switchover.cluster.kind import KafkaMigrations
 from switchover.cluster.picture import Picture
 from switchover.cluster.preview import changes, lines, preview
-from switchover.command import Command, command, kubectl
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.gate import Verdict
@@ -34,7 +33,6 @@ from switchover.engine.plan import Decision, Plan, decide
 from switchover.engine.policy import ANYTHING
 from switchover.engine.reconcile import Connect
 from switchover.engine.status import findings_of
-from switchover.grouped import grouped
 from switchover.groups import preview as group_preview
 from switchover.groups.kind import ConsumerGroupMigrations
 from switchover.groups.picture import Picture as GroupPicture
@@ -44,7 +42,9 @@ from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.survey import GROUP_RIGHTS, RIGHTS, KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.operator.connections import Connections, GroupConnections
-from switchover.visible import counted, shown
+from switchover.shared.grouped import grouped
+from switchover.text.command import Command, command, kubectl
+from switchover.text.visible import counted, shown
 
 SECOND_LOOK = 1.0
 """Seconds after which dual write has written `/migration` twice: whether it is alive shows in a second look alone."""

@@ -24,12 +24,12 @@ from switchover.cluster.observe.rehearsal import handed_in
 from switchover.cluster.rehearsal import replica_job
 from switchover.cluster.rehearsal import report as reports
 from switchover.cluster.rehearsal.report import Report
-from switchover.command import command
 from switchover.kafka.ports import KafkaNodes
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.jobs import JobRun
 from switchover.network.access import Access
 from switchover.operator.connections import REAL, Credentialed
+from switchover.text.command import command
 
 POLL_SECONDS = 1.0
 

@@ -9,17 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from switchover.answers.errors import Refused, Unreachable
+from switchover.api.job_message import LARGEST, NONCE
 from switchover.cluster.rehearsal import report as reports
 from switchover.cluster.rehearsal.conductor import NoReplica, Parts, Rehearsal
 from switchover.cluster.rehearsal.pack import unpacked
 from switchover.cluster.rehearsal.processes import SharedDirectory
 from switchover.cluster.rehearsal.report import TREE_DIGEST, Report
 from switchover.cluster.rehearsal.settings import Place
-from switchover.job_message import LARGEST, NONCE
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.registration import register
 from switchover.network.access import Access
-from switchover.visible import printable
+from switchover.text.visible import printable
 from switchover.zookeeper.client.copying import KazooTree
 from switchover.zookeeper.tree import Tree
 

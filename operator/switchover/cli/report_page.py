@@ -23,7 +23,7 @@ from switchover.cli.plots import COLOURS, Points, drawn, is_dashed
 from switchover.cli.report import Irreversible, Line, Measured, Report
 from switchover.cli.timeline import Batch, Stage
 from switchover.cli.tree import clock
-from switchover.visible import in_markdown
+from switchover.text.visible import in_markdown
 
 UNKNOWN = "Unknown"
 WIDTH = 1000.0

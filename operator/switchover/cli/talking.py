@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from switchover import documents
 from switchover.answers.errors import Refused
 from switchover.cli.kube import connected
 from switchover.cli.objects import Found, find
@@ -12,6 +11,7 @@ from switchover.cli.operators import operator_pods
 from switchover.cli.place import Place
 from switchover.engine.story import laid_out
 from switchover.kubernetes.client.api_server import ApiServer, Forbidden
+from switchover.shared import foreign_json
 
 
 async def events(place: Place, name: str) -> list[str]:
@@ -86,7 +86,7 @@ def story_of(lines: list[str], found: Found) -> Iterator[tuple[str, str]]:
 
 def _entry(line: str) -> Mapping[str, Any]:
     try:
-        found = documents.parsed(line)
+        found = foreign_json.parsed(line)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from switchover.visible import printable
+from switchover.text.visible import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

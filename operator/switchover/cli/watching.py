@@ -17,7 +17,7 @@ from switchover.cli.place import Place
 from switchover.cli.steps import phase_of
 from switchover.cli.tree import changes, condition, is_current, tree
 from switchover.kubernetes.client.api_server import ApiServer
-from switchover.visible import printable
+from switchover.text.visible import printable
 
 EVERY_SECONDS = 2.0
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster.picture import Picture
-from switchover.command import kubectl
 from switchover.engine.rollout import Phase
 from switchover.engine.windows import utc
 from switchover.kubernetes.workloads import Pod, Stage
+from switchover.text.command import kubectl
 
 USUAL_SECONDS: Mapping[Stage, float] = {
     Stage.PENDING: 60.0, Stage.PREPARING: 300.0, Stage.INITIALIZING: 120.0, Stage.ENDED: 0.0, Stage.RUNNING: 300.0}

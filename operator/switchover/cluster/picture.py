@@ -21,11 +21,11 @@ from switchover.engine.pace import Pace
 from switchover.engine.plan import Plan
 from switchover.engine.policy import NOTHING_MORE, Policy
 from switchover.engine.position import Position
-from switchover.grouped import grouped
 from switchover.kafka.node import NOT_LISTENING, BrokerView, NodeAnswer, WholeView
 from switchover.kubernetes.workloads import Pod, Workload
 from switchover.network.addresses import Address
 from switchover.network.credentials import Unusable
+from switchover.shared.grouped import grouped
 
 UPDATE_METADATA, DESCRIBE_QUORUM = 6, 55
 PRODUCE = 0

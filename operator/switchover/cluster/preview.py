@@ -17,7 +17,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.engine.work import Work, seconds_until_done
 from switchover.kafka.node import BrokerExamination
-from switchover.visible import EACH_ITS_OWN, HIDDEN, shown
+from switchover.text.visible import EACH_ITS_OWN, HIDDEN, shown
 
 
 @dataclass(frozen=True, slots=True)

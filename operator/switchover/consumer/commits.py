@@ -13,7 +13,7 @@ from switchover.consumer.group import KafkaGroup
 from switchover.consumer.messages import Partitions
 from switchover.consumer.stores import Offsets, Stores
 from switchover.consumer.znodes import Znodes
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, Message
 from confluent_kafka import TopicPartition as Place
 
 from switchover.consumer.messages import Partitions
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 SLICE = 0.05
 """Seconds after which a waiting poll looks for orders again."""

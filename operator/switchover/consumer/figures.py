@@ -7,7 +7,7 @@ from switchover.consumer.member.states import Phase
 from switchover.consumer.messages import Partitions
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 
 @dataclass

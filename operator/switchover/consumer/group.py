@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient
 from switchover.consumer.messages import Event, Failed, GroupAssigned, GroupLost, GroupRevoking, Partitions
 from switchover.consumer.serial import Serial
 from switchover.consumer.settings import BadConfiguration, Settings
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

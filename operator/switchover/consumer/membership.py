@@ -39,7 +39,7 @@ from switchover.coordination.layout import Layout
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import World
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

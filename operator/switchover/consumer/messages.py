@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.world import World
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 Partitions = frozenset[TopicPartition]
 

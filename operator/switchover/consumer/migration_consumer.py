@@ -27,7 +27,7 @@ from switchover.consumer.settings import BadConfiguration, parsed
 from switchover.consumer.subscription import registered
 from switchover.consumer.znodes import brokers
 from switchover.coordination.registration import Registration
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 

@@ -7,13 +7,13 @@ from typing import Any
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from switchover import documents
 from switchover.coordination import acknowledgement, mode, registration
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.layout import TOPICS, Layout, topic
 from switchover.coordination.registration import Malformed, Registration, Subscribed
 from switchover.coordination.world import Owner, World
-from switchover.partition import TopicPartition
+from switchover.shared import foreign_json
+from switchover.shared.partition import TopicPartition
 
 NUMBER = re.compile("[0-9]{1,10}")
 """Of a partition; isdigit() knows digits that int() does not."""
@@ -103,7 +103,7 @@ def _topics(client: KazooClient, registrations: Collection[Registration]) -> Map
 def partitions(name: str, data: bytes | None) -> Sequence[int]:
     """The partitions of a topic by its node. Raises NoTopic."""
     try:
-        found = documents.parsed(data or b"")
+        found = foreign_json.parsed(data or b"")
     except ValueError as problem:
         raise NoTopic(f"the node of topic {name!r} is none: {problem}") from None
     named = found.get("partitions") if isinstance(found, dict) else None

@@ -24,7 +24,7 @@ from switchover.consumer.settings import BadConfiguration, Settings
 from switchover.consumer.znodes import Taken, Znodes
 from switchover.coordination.layout import Layout
 from switchover.coordination.registration import Registration
-from switchover.kazoo_frames import limit
+from switchover.shared.kazoo_frames import limit
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from switchover.consumer.messages import Partitions
 from switchover.consumer.offsets import Stored
 from switchover.consumer.settings import Store
 from switchover.consumer.znodes import Znodes
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 Offsets = Mapping[TopicPartition, int]
 NOTHING = -1

@@ -11,7 +11,6 @@ from typing import Any
 from kazoo.client import KazooClient, TransactionRequest
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError, RolledBackError
 
-from switchover import documents
 from switchover.consumer.messages import Changed, Event, OwnerFreed, OwnerGone, Partitions
 from switchover.consumer.offsets import parsed
 from switchover.consumer.reading import ANSWER, read_world
@@ -20,7 +19,8 @@ from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.layout import BROKERS, CONSUMERS, TOPICS, Layout, topic
 from switchover.coordination.registration import Registration, Subscribed
 from switchover.coordination.world import World
-from switchover.partition import TopicPartition
+from switchover.shared import foreign_json
+from switchover.shared.partition import TopicPartition
 
 GUARD = b"migration-guard"
 """The value of a node that keeps old consumers off a partition (rule R6); no thread is called so."""
@@ -265,7 +265,7 @@ def brokers(client: KazooClient) -> str:
             data, _ = client.get_async(f"{BROKERS}/{broker}").get(timeout=ANSWER)
         except NoNodeError:
             continue
-        servers += endpoints(documents.parsed(data))
+        servers += endpoints(foreign_json.parsed(data))
     return ",".join(sorted(servers))
 
 

@@ -8,10 +8,10 @@ every member has acknowledged the version of the mode znode that the operator wr
 import json
 from dataclasses import dataclass
 
-from switchover import documents
 from switchover.coordination.mode import Mode
-from switchover.grouped import grouped
-from switchover.partition import TopicPartition
+from switchover.shared import foreign_json
+from switchover.shared.grouped import grouped
+from switchover.shared.partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Acknowledgement:
 def decoded(data: bytes | None) -> Acknowledgement | None:
     """A member's account; None for what is not one, such as the node of another implementation of KIP-125."""
     try:
-        content = documents.parsed(data or b"")
+        content = foreign_json.parsed(data or b"")
         return Acknowledgement(
             Mode(content["mode"]), int(content["modeVersion"]), int(content["generation"]),
             frozenset(TopicPartition(topic, int(each)) for topic, numbers in content["owned"].items() for each in numbers),

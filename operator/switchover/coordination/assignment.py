@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import cycle, pairwise
 
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 Streams = Mapping[str, Mapping[str, int]]
 """Consumer id to topic to number of streams."""

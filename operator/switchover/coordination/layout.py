@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 BROKERS, TOPICS = "/brokers/ids", "/brokers/topics"
 CONSUMERS = "/consumers"

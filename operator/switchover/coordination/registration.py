@@ -10,7 +10,7 @@ from typing import Any
 
 import re2
 
-from switchover import documents
+from switchover.shared import foreign_json
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 """What `exclude.internal.topics` leaves out of a white or black list, from 0.11 on; before it knew the first alone."""
@@ -71,7 +71,7 @@ class Registration:
 def decoded(data: bytes | None) -> Registration:
     """The registration that a node holds. Raises Malformed with what is wrong with it."""
     try:
-        content = documents.parsed(data or b"")
+        content = foreign_json.parsed(data or b"")
     except ValueError:
         raise Malformed(NotJson("is not JSON")) from None
     if not isinstance(content, dict):

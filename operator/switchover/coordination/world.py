@@ -9,7 +9,7 @@ from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.assignment import Strategy, Text
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Malformed, NotJson, Registration
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from itertools import chain, islice, repeat
 from math import ceil
 
 from switchover.api.status import Measurements, Series
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 PER_STEP = 16
 """Times that are kept of one stay in a step."""

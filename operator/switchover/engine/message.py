@@ -6,10 +6,10 @@ from html import escape
 from string import Template
 from typing import Any
 
-from switchover.documents import parsed
 from switchover.engine.calls import Call, News
 from switchover.reasons import runbook_of
-from switchover.visible import printable
+from switchover.shared.foreign_json import parsed
+from switchover.text.visible import printable
 
 SLACK: Mapping[str, Any] = {"text": "$summary"}
 """The template where none is given; Slack, Mattermost, Rocket.Chat and others take such a document."""

@@ -11,7 +11,6 @@ from typing import Generic
 
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
-from switchover.command import command
 from switchover.engine.effects import Effect
 from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, fail, gravest, wait
 from switchover.engine.position import NodeRecord, Position
@@ -29,6 +28,7 @@ from switchover.reasons.walk import (
     UNDO_NOT_AVAILABLE,
     UNKNOWN_STEP,
 )
+from switchover.text.command import command
 
 MEANT_TO_BE_LONG = OF_WINDOWS | {"Passed", *(each.name for each in (
     BAKING, SOAKING, RETAINING, AWAITING_APPROVAL, APPROVAL_VOID, ZOOKEEPER_RUNS))}

@@ -11,12 +11,12 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from switchover.answers.observed import Known, Observed
-from switchover.command import command
 from switchover.engine.gate import NAMED, Unseen, Verdict, fail, several, unknown, warn
 from switchover.kubernetes.brought_in import brought_in
 from switchover.reasons.notes import HOSTS_UNCHECKED
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.reasons.workloads import IMAGE_NOT_ALLOWED, POD_CHANGE_NOT_ALLOWED
+from switchover.text.command import command
 
 FREE: Mapping[str, tuple[str, ...]] = {"annotations": ("checksum/*", "prometheus.io/*")}
 """What needs no leave: it restarts pods with their configuration, and has them scraped."""

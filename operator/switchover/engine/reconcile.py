@@ -17,7 +17,6 @@ from switchover.answers.clock import Clock
 from switchover.answers.errors import Fenced, NameTaken, Refused, Unreachable
 from switchover.api.schema import mistakes
 from switchover.api.status import Direction
-from switchover.defects import place_of
 from switchover.engine.approvals import PREFLIGHT, REQUESTER, noted
 from switchover.engine.calls import Call, calls_of, stopped
 from switchover.engine.due import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due, is_settling, share
@@ -59,6 +58,7 @@ from switchover.reasons.walk import (
     STATUS_UNREADABLE,
     TOO_MUCH_WORK,
 )
+from switchover.runtime.defects import place_of
 
 HEARTBEAT_SECONDS, STANDING_HEARTBEAT_SECONDS = 30.0, 300.0
 """How often figures are written while no verdict changes; and while only somebody else can change anything."""

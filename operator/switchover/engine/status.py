@@ -24,17 +24,17 @@ from switchover.api.status import (
     WaitingFor,
 )
 from switchover.api.status import Verdict as Outcome
-from switchover.command import command
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.effects import Apply, Effect
 from switchover.engine.gate import Judgement, several
 from switchover.engine.pace import Spent
 from switchover.engine.plan import Decision
 from switchover.engine.position import Batch, NodeRecord, Position
-from switchover.grouped import grouped
 from switchover.kubernetes.names import digest
 from switchover.reasons import runbook_of
 from switchover.reasons.walk import MUST_HOLD
+from switchover.shared.grouped import grouped
+from switchover.text.command import command
 
 WAITING_SHOWN = 20
 HISTORY_KEPT = 50

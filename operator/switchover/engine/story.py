@@ -13,7 +13,7 @@ from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Judgement
 from switchover.engine.plan import Decision
 from switchover.engine.position import Position
-from switchover.grouped import grouped
+from switchover.shared.grouped import grouped
 
 LONGEST, MOST = 1000, 50
 """Characters of one line, and lines of one pass."""

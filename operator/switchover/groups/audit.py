@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 from switchover.answers.observed import Known
+from switchover.api.job_message import Job
 from switchover.api.meta import API_VERSION
 from switchover.engine.effects import Create, Effect
 from switchover.groups.picture import Picture
-from switchover.job_message import Job
 from switchover.kubernetes import launch, names
 
 

@@ -21,7 +21,6 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep a
 from switchover.coordination.world import World
 from switchover.engine.policy import NOTHING_MORE, Policy
 from switchover.engine.position import Position
-from switchover.grouped import grouped
 from switchover.groups.coordination.members import Consumer, Members, consumers
 from switchover.groups.facts import GroupSample, StoreSample
 from switchover.groups.workloads.change import Unsupported, Wanted, changed, differing
@@ -31,6 +30,7 @@ from switchover.kubernetes.members import MemberPod, MemberWorkload
 from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.group import TopicPartition
 from switchover.lag.watch import Assessment
+from switchover.shared.grouped import grouped
 
 ORIGINAL, INTERMEDIATE, TARGET = "Original", "Intermediate", "Target"
 TO_THE_BRIDGE = frozenset({

@@ -11,7 +11,7 @@ from switchover.groups import slots
 from switchover.groups.picture import Picture
 from switchover.groups.workloads.change import FIELDS, Unsupported, changed, container_of, own_places
 from switchover.groups.workloads.places import Item, Place, differences, found, leaves, words
-from switchover.visible import shown
+from switchover.text.visible import shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from switchover.lag.membership import Membership
 from switchover.metadata.cluster import Entity
 from switchover.metadata.image import LogImage
 from switchover.network.addresses import Address
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 LISTENER = "PLAINTEXT"
 """That of the stand-ins, which must be the controller's inter.broker.listener.name."""

@@ -8,9 +8,9 @@ Marks and cures: docs/facts/kubernetes.md#gitops. Which of Flux's marks count on
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from switchover.command import Command, command, kubectl
 from switchover.kubernetes import names
 from switchover.kubernetes.workloads import Kept, Manager
+from switchover.text.command import Command, command, kubectl
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """Annotation in which client-side apply keeps what it was given."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from switchover.job_message import NONCE
+from switchover.api.job_message import NONCE
 
 
 class JobState(StrEnum):

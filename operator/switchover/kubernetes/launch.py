@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from switchover.job_message import NONCE
+from switchover.api.job_message import NONCE
 
 CONFIG = "switchover.dev/pipeline"
 """Annotation with the configuration (YAML)."""

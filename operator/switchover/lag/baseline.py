@@ -20,10 +20,10 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from switchover import documents
 from switchover.lag.samples import NONE, Ints
 from switchover.lag.thresholds import Baseline
-from switchover.partition import TopicPartition
+from switchover.shared import foreign_json
+from switchover.shared.partition import TopicPartition
 
 KEY: Final = "baseline"
 """The ConfigMap's key that holds the text."""
@@ -137,7 +137,7 @@ def _head(line: str, group: str) -> int:
     if version != str(_VERSION):
         raise ValueError(f"it is of version {version[:20]!r}, and this operator reads version {_VERSION}")
     try:
-        told = documents.parsed(head)
+        told = foreign_json.parsed(head)
     except ValueError:
         told = None
     if not isinstance(told, dict) or not isinstance(told.get("group"), str) or type(told.get("until")) is not int:

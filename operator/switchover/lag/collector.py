@@ -13,7 +13,7 @@ from switchover.lag.thresholds import Thresholds
 from switchover.lag.unreadable import Stretch
 from switchover.lag.watch import Assessment, JudgedGroup, Watch
 from switchover.lag.window import Asked, GroupOffsets, Reading, Sweep
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 DEFAULTS: Final = Thresholds()
 LOOKS = 100

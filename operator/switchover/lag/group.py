@@ -7,7 +7,7 @@ import numpy as np
 
 from switchover.lag.samples import Bools
 from switchover.lag.verdicts import Effect, Verdict, Verdicts
-from switchover.partition import TopicPartition as TopicPartition
+from switchover.shared.partition import TopicPartition as TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

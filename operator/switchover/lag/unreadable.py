@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from switchover.lag.samples import NONE, Bools, Ints
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 AGAIN: Final = 60_000
 """Milliseconds until a partition in which there is a record, or of which there was no answer, is looked at again."""

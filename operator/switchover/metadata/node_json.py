@@ -6,12 +6,12 @@ ZooKeeper tells a node without data (None) from one whose data is empty; neither
 from collections.abc import Mapping
 from typing import Any
 
-from switchover import documents
+from switchover.shared import foreign_json
 
 
 def document(data: bytes | None) -> dict[str, Any]:
     try:
-        found = documents.parsed(data or b"")
+        found = foreign_json.parsed(data or b"")
     except ValueError as error:      # UnicodeDecodeError is a ValueError
         raise ValueError("not JSON" if data else "empty") from error
     if not isinstance(found, dict):

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from switchover.api.meta import AcceptedRisk
-from switchover.command import command
 from switchover.network.addresses import Address
+from switchover.text.command import command
 
 KAFKA, ZOOKEEPER = "bootstrap.servers", "zookeeper.connect"
 """The key of a Secret that names the servers it is for."""

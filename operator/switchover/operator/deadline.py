@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from switchover.defects import place_of
 from switchover.engine.ports import TooMuchWork
+from switchover.runtime.defects import place_of
 
 LIGHT_SECONDS = 0.25
 """Of processor. What takes longer is begun again, and goes on one at a time: many of it share the processor with nobody."""

@@ -14,7 +14,6 @@ from switchover.api.meta import GROUP, VERSION
 from switchover.cluster.kind import KafkaMigrations
 from switchover.engine.kind import Kind, M, P
 from switchover.engine.reconcile import Connect, Reconciler
-from switchover.garbage import look_seldom
 from switchover.groups.kind import ConsumerGroupMigrations
 from switchover.kubernetes.client.api_server import ApiServer, connect
 from switchover.kubernetes.client.migrations import KubernetesMigrations
@@ -31,7 +30,8 @@ from switchover.operator.probe import metrics as scraped
 from switchover.operator.settings import Settings
 from switchover.operator.turns import Turns
 from switchover.operator.webhook import Webhook
-from switchover.visible import OneLine
+from switchover.runtime.garbage import look_seldom
+from switchover.text.visible import OneLine
 
 DEEPEST = 30_000
 """Calls in each other, ours and those of the JSON reader. The API server takes objects of 10,000 levels (managedFields are

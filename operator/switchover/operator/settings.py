@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from switchover import documents
 from switchover.api.affinity import Selector
 from switchover.engine.message import SLACK, read_template
 from switchover.engine.policy import Policy
+from switchover.shared import foreign_json
 
 KINDS = ("KafkaMigration", "ConsumerGroupMigration")
 EVERYWHERE = ""
@@ -134,7 +134,7 @@ def _watched(environment: Mapping[str, str], own: str) -> tuple[str, ...]:
 
 def _selector(text: str) -> Mapping[str, Any]:
     try:
-        found = documents.parsed(text) if text else {}
+        found = foreign_json.parsed(text) if text else {}
         is_one = Selector.model_validate(found).manifest() == found        # the model passes over what it does not know
     except ValueError:
         is_one = False

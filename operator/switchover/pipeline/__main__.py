@@ -2,7 +2,7 @@
 
 import sys
 
-from switchover.extras import needed_by
+from switchover.runtime.extras import needed_by
 
 if __name__ == "__main__":
     with needed_by("pipeline"):

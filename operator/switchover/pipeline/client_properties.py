@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from switchover.pipeline.outcome import BadConfig
-from switchover.properties_file import Unreadable, read_file_or_secret
+from switchover.text.properties_file import Unreadable, read_file_or_secret
 
 
 def properties(command_config: Path | str | None) -> Mapping[str, str]:

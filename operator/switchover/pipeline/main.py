@@ -8,13 +8,13 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
-from switchover.command import command
-from switchover.job_message import NONCE, Job, JobMessage, Result
+from switchover.api.job_message import NONCE, Job, JobMessage, Result
 from switchover.pipeline.config import Config, load
 from switchover.pipeline.failures import cause, from_below
 from switchover.pipeline.outcome import JobFailed, Outcome
 from switchover.pipeline.progress import Progress
-from switchover.visible import printable
+from switchover.text.command import command
+from switchover.text.visible import printable
 
 Run = Callable[[Config, Progress], Outcome]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from switchover.visible import printable
+from switchover.text.visible import printable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

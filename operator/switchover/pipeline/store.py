@@ -25,9 +25,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from switchover import documents
 from switchover.pipeline.outcome import JobFailed
 from switchover.pipeline.tables import SCHEMAS
+from switchover.shared import foreign_json
 
 LEFT_SECONDS = 86_400
 """A file that no manifest names is removed when it is so old: nobody writes on it any more."""
@@ -184,7 +184,7 @@ class Store:
     @staticmethod
     def _read(path: Path) -> Manifest:
         try:
-            content = documents.parsed(path.read_text(encoding="utf-8"))
+            content = foreign_json.parsed(path.read_text(encoding="utf-8"))
             return Manifest(**{**content, "notes": tuple(content["notes"]),
                                "files": tuple(File(**file) for file in content["files"])})
         except (ValueError, TypeError, KeyError) as error:

@@ -11,7 +11,7 @@ from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
 from switchover.metadata.parity import TreeReading
 from switchover.network.addresses import Address
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
 from switchover.zookeeper.nodes import ControllerNode, MigrationNode, ZooKeeperRights, ZooKeeperState, ZooKeeperTopics
 from switchover.zookeeper.tree import Tree

@@ -14,7 +14,7 @@ from load.history import History
 from load.lost import BrokersLost
 from load.producer import produce
 from load.verify import verify
-from switchover.stopping import on_signals
+from switchover.runtime.signals import on_signals
 
 
 def main() -> int:

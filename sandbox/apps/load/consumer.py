@@ -6,7 +6,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from load.history import History
 from load.lost import Watch
-from switchover.stopping import Stop
+from switchover.runtime.signals import Stop
 
 COMMIT_SECONDS = 1.0
 

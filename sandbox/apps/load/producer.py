@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from history.recorder import Recorder
 from load.history import History
 from load.lost import Watch
-from switchover.stopping import Stop
+from switchover.runtime.signals import Stop
 
 
 class TopicForgotten(Exception):

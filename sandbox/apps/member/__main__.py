@@ -9,7 +9,7 @@ from confluent_kafka import Consumer
 from history.recorder import Recorder, opened
 from member.membership import Membership, OutOfTheGroup
 from member.settings import Settings, in_force
-from switchover.stopping import on_signals
+from switchover.runtime.signals import on_signals
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 from history.recorder import Recorder, opened
 from switchover.consumer.migration_consumer import BadConfiguration, MigrationConsumer, Unreachable
-from switchover.stopping import on_signals
+from switchover.runtime.signals import on_signals
 from zkmember.membership import Membership
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from simulation.coordination.loop import Loop
 from switchover.coordination.assignment import Strategy, Text, assigned
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 SESSION, HEARTBEAT, REBALANCE = 10.0, 1.0, 20.0
 """Seconds: after which a silent member is out, between two heartbeats, and that a rebalance waits for members to join."""

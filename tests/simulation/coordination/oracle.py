@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from simulation.coordination.loop import Loop
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 
 class Kind(StrEnum):

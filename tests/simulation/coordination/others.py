@@ -10,7 +10,7 @@ from simulation.coordination.zookeeper import Session, ZooKeeper
 from switchover.coordination.assignment import Strategy, Text
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 ATTEMPTS, BACKOFF = 4, 2.0
 

@@ -24,7 +24,7 @@ from switchover.consumer.stores import Offsets, Stores
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 GUARD = "guard"
 

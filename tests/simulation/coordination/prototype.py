@@ -14,7 +14,7 @@ from switchover.consumer.member.rules import Rules
 from switchover.consumer.member.states import GROUP, Cause, Phase, after
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import Owner, World
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 NOBODY = Owner("")
 

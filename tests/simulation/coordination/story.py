@@ -13,7 +13,7 @@ from switchover.consumer.member.machine import Member
 from switchover.coordination.assignment import Strategy, Text
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import Owner
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 CHAOS, QUIET = 60.0, 60.0
 """Seconds in which anything may happen, and in which nothing fails any more."""

@@ -9,7 +9,7 @@ from switchover.coordination import mode
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner, World
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 TIMEOUT = 6.0
 """Seconds of a session, the old consumer's default."""

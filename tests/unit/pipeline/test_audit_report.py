@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from switchover.job_message import AuditVerdict, JobMessage, Result, read
+from switchover.api.job_message import AuditVerdict, JobMessage, Result, read
 from switchover.pipeline.audit.coverage import (
     KAFKA,
     LOGS,

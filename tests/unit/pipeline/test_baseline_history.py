@@ -20,7 +20,6 @@ from switchover.lag.verdicts import Effect, Verdict
 from switchover.lag.watch import Watch
 from switchover.lag.window import Offsets
 from switchover.lag.window import Reading as Sweep
-from switchover.partition import TopicPartition
 from switchover.pipeline.baseline import series
 from switchover.pipeline.baseline.config_map import as_yaml, bounded, manifest, name_of
 from switchover.pipeline.baseline.history import Course, Trial, group_history, judgement, tried
@@ -30,6 +29,7 @@ from switchover.pipeline.baseline.report import GroupResult, report, shown
 from switchover.pipeline.baseline.series import NOW, Commits, Series, sampled
 from switchover.pipeline.baseline.settings import BaselineSettings
 from switchover.pipeline.outcome import JobFailed
+from switchover.shared.partition import TopicPartition
 from unit.lag_readings import made_up
 
 HOUR = 3_600_000

@@ -19,7 +19,7 @@ from switchover.pipeline.outcome import BadConfig, JobFailed
 from switchover.pipeline.progress import Progress
 from switchover.pipeline.store import File, Manifest, Store
 from switchover.pipeline.tables import COMMITS, ENDS, GROUPS, TOPICS
-from switchover.stopping import Stop
+from switchover.runtime.signals import Stop
 
 ID = "a" * 32
 

@@ -8,7 +8,7 @@ import pytest
 from pyarrow import ArrowInvalid
 from pyspark.errors import PySparkRuntimeError
 
-from switchover.job_message import LARGEST, NONCE, read
+from switchover.api.job_message import LARGEST, NONCE, read
 from switchover.pipeline import main
 from switchover.pipeline.config import Config
 from switchover.pipeline.outcome import JobFailed, Outcome

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from switchover.cluster import names
-from switchover.command import kubectl
+from switchover.text.command import kubectl
 
 _NAMED = {
     "configMap": ("configmap", "name"), "configMapRef": ("configmap", "name"), "configMapKeyRef": ("configmap", "name"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from switchover.api.kafka_migration import StartPreset
 from switchover.cluster.door.layout import LAYOUTS
-from switchover.visible import shown
+from switchover.text.visible import shown
 
 PREFIXES = {StartPreset.CONFLUENT: "KAFKA_", StartPreset.BITNAMI: "KAFKA_CFG_"}
 """What the variables of images begin with that make properties of them."""

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-from switchover import documents
 from switchover.answers.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.api.job_message import NONCE
 from switchover.api.kafka_migration import BrokerSet, NodeMode
 from switchover.api.meta import API_VERSION, AcceptedRisk
 from switchover.cluster import names, nodes, preflight, template
@@ -26,9 +26,9 @@ from switchover.cluster.ending.own_configuration import KEYS, Broker, log_dirs, 
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import Create, Delete, Effect
-from switchover.job_message import NONCE
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.workloads import Workload
+from switchover.shared import foreign_json
 
 TRIES = "SWITCHOVER_TRIES"
 """Variable of the first init container: a digest of what the Job was made of, above all the template."""
@@ -100,7 +100,7 @@ def digest(workload: Workload, brokers: BrokerSet) -> str | None:
 def compared_with(job: JobRun) -> Broker | None:
     """The broker with which a Job is compared; None for a Job that does not tell."""
     try:
-        told = documents.parsed(job.given.get(COMPARED_WITH, ""))
+        told = foreign_json.parsed(job.given.get(COMPARED_WITH, ""))
         settings = {str(key): str(value) for key, value in told["settings"].items()}
         return Broker(str(told["pod"]), int(told["id"]), tuple(map(str, told["addresses"])), settings)
     except (ValueError, KeyError, TypeError, AttributeError):

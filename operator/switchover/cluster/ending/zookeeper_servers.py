@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from switchover.answers.observed import Known
 from switchover.cluster.picture import Picture
-from switchover.command import kubectl
+from switchover.text.command import kubectl
 
 _POD = re.compile(r"(?P<set>[a-z0-9.-]*[a-z0-9])-\d+\.[a-z0-9-]+(\.(?P<namespace>[a-z0-9-]+)(\.svc(\..*)?)?)?\.?")
 """The name of a StatefulSet's pod behind its Service: POD.SERVICE, with the namespace or without."""

@@ -16,10 +16,10 @@ from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.gates.replicas import others_views, restart_is_safe
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.reasons.brokers import FORWARDING_STUCK, LEADER_STUCK
 from switchover.reasons.walk import NOT_OBSERVED
+from switchover.text.command import kubectl
 
 # --- who is in sync -------------------------------------------------------------------------------------------------------
 

@@ -4,11 +4,11 @@
 from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster.picture import Picture
-from switchover.command import command
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.kubernetes.reports import DiskReport
 from switchover.reasons.brokers import DISKS_UNKNOWN, LOG_DIRECTORY_FORMATTED, TOPIC_ID_MISSING_ON_DISK
 from switchover.reasons.walk import NOT_OBSERVED
+from switchover.text.command import command
 
 
 def _report_again(name: str) -> str:

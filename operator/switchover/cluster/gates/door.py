@@ -7,12 +7,12 @@ from switchover.cluster import names, template
 from switchover.cluster.door import edits
 from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.picture import Picture
-from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.kubernetes.workloads import Workload
 from switchover.reasons.brokers import DOOR_NOT_PASSED, DOOR_STILL_THERE, STARTED_BY_OTHER_EDITS
 from switchover.reasons.rollback import BROKER_SILENT
 from switchover.reasons.walk import NOT_OBSERVED
+from switchover.text.command import kubectl
 
 OWN = (NodeMode.ZOOKEEPER, NodeMode.OWN_KRAFT)
 """The modes in which brokers run by their own template."""

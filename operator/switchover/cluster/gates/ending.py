@@ -5,7 +5,6 @@ from switchover.cluster.ending import needs_zookeeper, zookeeper_servers
 from switchover.cluster.gates.read import kubernetes_of, log_of, samples, silence, zookeeper_of
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.metadata.image import MigrationState
 from switchover.reasons.ending import (
@@ -21,6 +20,7 @@ from switchover.reasons.ending import (
     ZOOKEEPER_UNVERIFIED,
 )
 from switchover.reasons.rollback import BROKER_SILENT
+from switchover.text.command import kubectl
 
 
 def _stood(picture: Picture) -> float:

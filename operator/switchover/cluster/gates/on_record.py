@@ -19,7 +19,6 @@ from switchover.cluster.gates.ending import check_zookeeper_released
 from switchover.cluster.gates.read import is_claimed, kubernetes_of
 from switchover.cluster.picture import Picture, observed_mode
 from switchover.cluster.preflight.brokers import find_unwritable
-from switchover.command import kubectl
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.gate import Gate, Verdict, fail, gravest, passed, unknown, wait
 from switchover.engine.position import NodeRecord
@@ -30,6 +29,7 @@ from switchover.metadata.image import MigrationState
 from switchover.metadata.names import cluster_id
 from switchover.reasons.controllers import METADATA_LOG_UNKNOWN
 from switchover.reasons.walk import AWAITING_APPROVAL, CLUSTER_ID_CHANGED, NOT_OBSERVED, RECORD_CONTRADICTED
+from switchover.text.command import kubectl
 
 MIGRATION, POST = MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 _ORDER: Mapping[str, int] = {

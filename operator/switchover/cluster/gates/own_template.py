@@ -13,13 +13,13 @@ from switchover.cluster.ending.own_configuration import Broker, Difference, diff
 from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, fail, passed, several, unknown, wait
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.reports import started_with
 from switchover.kubernetes.workloads import Workload
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.reasons.workloads import CONTAINER_MISSING, OWN_CONFIGURATION_DIFFERS, TRIAL_FAILED, TRIAL_RUNNING
+from switchover.text.command import kubectl
 
 
 def check_own_template_tried(picture: Picture) -> Verdict:

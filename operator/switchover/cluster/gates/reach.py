@@ -6,11 +6,11 @@ from switchover.answers.observed import Known
 from switchover.cluster import names
 from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.picture import Picture
-from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, passed, several, unknown, wait
 from switchover.kubernetes.reports import REACH
 from switchover.reasons.brokers import BROKERS_OUT_OF_REACH, REACH_UNKNOWN
 from switchover.reasons.walk import NOT_OBSERVED
+from switchover.text.command import kubectl
 
 
 def check_controllers_reach_brokers(picture: Picture) -> Verdict:

@@ -8,7 +8,6 @@ from switchover.api.status import Direction
 from switchover.cluster import coming_up
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.picture import Picture
-from switchover.command import command, kubectl
 from switchover.engine.gate import Verdict, unknown, wait
 from switchover.engine.rollout import Phase
 from switchover.kafka.node import Quorum
@@ -19,6 +18,7 @@ from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.controllers import CONTROLLER_COMING_UP, CONTROLLER_IN_TROUBLE, METADATA_LOG_UNKNOWN, QUORUM_UNKNOWN
 from switchover.reasons.rollback import BROKER_SILENT, WRONG_MODE
 from switchover.reasons.walk import NOT_OBSERVED
+from switchover.text.command import command, kubectl
 from switchover.zookeeper.nodes import MigrationNode, ZooKeeperState
 
 NEW_POD_ANSWERS = "its new pod answers; its log says why it does not"

@@ -9,9 +9,9 @@ from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import replica_job
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report
-from switchover.command import command, kubectl
 from switchover.engine.gate import Gate, Verdict, fail, gravest, passed, unknown, wait
 from switchover.reasons.rehearsal import REHEARSAL_FAILED, REHEARSAL_INCOMPLETE, REHEARSAL_RUNNING, REHEARSAL_UNKNOWN
+from switchover.text.command import command, kubectl
 
 
 def check_rehearsed(picture: Picture) -> Verdict:

@@ -12,7 +12,6 @@ from switchover.cluster.door.layout import ContainerMissing, container_of
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.gates.read import kubernetes_of, samples
 from switchover.cluster.picture import Picture
-from switchover.command import command, kubectl
 from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.kubernetes import gitops
 from switchover.kubernetes.workloads import Workload
@@ -30,6 +29,7 @@ from switchover.reasons.workloads import (
     TEMPLATE_NOT_HELD,
     WOULD_RESTART,
 )
+from switchover.text.command import command, kubectl
 
 
 def check_template_is_ours(picture: Picture) -> Verdict:

@@ -10,7 +10,7 @@ from switchover.cluster.observe.each_node import ask_each
 from switchover.kafka.node import BrokerView, Partition
 from switchover.kafka.ports import KafkaNodes
 from switchover.network.addresses import Address
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 PARTITIONS = 100
 """Of each leader that are asked about: a leader that takes nobody back does so with none of them."""

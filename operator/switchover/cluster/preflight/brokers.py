@@ -8,7 +8,6 @@ from switchover.cluster import modes
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture, is_older
 from switchover.cluster.preflight.reading import examined, image_of, pods, workloads, zookeeper
-from switchover.command import kubectl
 from switchover.engine.gate import Verdict, check, fail, info, several, unknown, warn
 from switchover.kafka.releases import NEWEST_FETCH, final_protocol
 from switchover.reasons.controllers import EDITS_CANNOT_BE_WRITTEN, SETTINGS_UNKNOWN
@@ -22,6 +21,7 @@ from switchover.reasons.preflight_cluster import (
 )
 from switchover.reasons.preflight_group import WRONG_KAFKA_VERSION
 from switchover.reasons.rollback import BROKER_SILENT
+from switchover.text.command import kubectl
 
 
 def find_wrong_versions(picture: Picture) -> Iterator[Verdict]:

@@ -7,10 +7,10 @@ from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import examined
 from switchover.engine.gate import Verdict, check, fail, several, warn
-from switchover.grouped import grouped
 from switchover.metadata.kafka_config import foreign, names_classes
 from switchover.reasons.notes import FOREIGN_CLASS
 from switchover.reasons.preflight_cluster import FOREIGN_AUTHORIZER
+from switchover.shared.grouped import grouped
 
 AUTHORIZER = "authorizer.class.name"
 ON_BROKERS = ("remote.log.", "replica.selector.class")

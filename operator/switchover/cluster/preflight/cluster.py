@@ -9,7 +9,6 @@ from switchover.cluster.own_addresses import at_their_pods
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import broker_workloads, kubernetes, pods, topics, zookeeper
 from switchover.engine.gate import Gate, Unseen, Verdict, check, fail, info, passed, several, unknown, wait, warn
-from switchover.grouped import grouped
 from switchover.kafka.node import BrokerView, WholeView, seen_by
 from switchover.reasons.brokers import OUT_OF_SYNC, UNKNOWN_BROKER
 from switchover.reasons.notes import METADATA_SIZE, TOPIC_STANDS_STILL
@@ -26,6 +25,7 @@ from switchover.reasons.preflight_cluster import (
 )
 from switchover.reasons.rollback import BROKER_SILENT
 from switchover.reasons.walk import NOT_OBSERVED
+from switchover.shared.grouped import grouped
 
 
 def check_brokers_identified(picture: Picture) -> Verdict:

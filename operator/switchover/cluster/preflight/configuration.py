@@ -7,12 +7,12 @@ from switchover.cluster.door.brokers import PROTOCOL_MAP
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import Configured, configured, examined, pods
-from switchover.command import command
 from switchover.engine.gate import Verdict, check, fail, info, several, warn
 from switchover.kafka.node import MARKER, BrokerExamination
 from switchover.reasons.brokers import DOOR_STILL_THERE
 from switchover.reasons.notes import ALTER_CONFIG_POLICY, BROKERS_DIFFER, DELEGATION_TOKENS
 from switchover.reasons.preflight_cluster import ALREADY_KRAFT, LISTENERS_SET_AT_RUN_TIME, MIGRATION_ALREADY_CONFIGURED
+from switchover.text.command import command
 
 TOKEN_KEYS = ("delegation.token.secret.key", "delegation.token.master.key")
 LISTENERS = ("listeners", "advertised.listeners")

@@ -9,10 +9,10 @@ from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight import configuration, objects, residue, security
 from switchover.cluster.preflight.reading import configured, pods, workloads
-from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, check, fail
 from switchover.kubernetes.selectors import selects
 from switchover.reasons.preflight_cluster import LISTENER_NAME_TAKEN, NODE_ID_TAKEN, SEVERAL_BUDGETS
+from switchover.text.command import kubectl
 
 
 def find_listener_names(picture: Picture) -> Iterator[Verdict]:

@@ -14,9 +14,7 @@ from switchover.cluster.ending import needs_zookeeper
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import configured, examined, image_of, kubernetes, workloads
-from switchover.command import kubectl
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, several, unknown, wait, warn
-from switchover.grouped import grouped
 from switchover.kubernetes.workloads import MOST_PODS, Workload
 from switchover.reasons.notes import (
     BROKER_DATA_IS_ON_A_NODE,
@@ -40,6 +38,8 @@ from switchover.reasons.preflight_cluster import (
 from switchover.reasons.preflight_group import CHANGE_REFUSED, CHANGE_UNDONE, CLAIMED_BY_ANOTHER
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.reasons.workloads import CONTAINER_MISSING, STATEFUL_SET_MISSING, TOO_MANY_PODS
+from switchover.shared.grouped import grouped
+from switchover.text.command import kubectl
 
 MOST_BROKERS = MOST_PODS - 5
 """Five controllers are pods of the migration, too."""

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import workloads
-from switchover.command import kubectl
 from switchover.engine.gate import Verdict, check, fail, info, warn
 from switchover.kubernetes import gitops
 from switchover.kubernetes.workloads import Workload
@@ -17,6 +16,7 @@ from switchover.reasons.notes import (
     WRITTEN_BEFORE,
 )
 from switchover.reasons.preflight_cluster import GITOPS_CONFLICT, OWNED_BY_ANOTHER_OPERATOR
+from switchover.text.command import kubectl
 
 AUTOSCALER = "kube-controller-manager"
 """The manager that a HorizontalPodAutoscaler, also KEDA's, leaves on the scale subresource."""

@@ -6,7 +6,6 @@ from switchover.answers.observed import Known, Observed
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Unseen, Verdict, check, fail, several, unknown, warn
-from switchover.grouped import grouped
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.coordination import ZOOKEEPER_RIGHT_MISSING
 from switchover.reasons.notes import ZOOKEEPER_RIGHT_UNSURE
@@ -14,6 +13,7 @@ from switchover.reasons.preflight_cluster import KAFKA_RIGHT_MISSING
 from switchover.reasons.preflight_group import KUBERNETES_RIGHT_MISSING, READING_REFUSED
 from switchover.reasons.rollback import BROKER_SILENT
 from switchover.reasons.walk import NOT_OBSERVED
+from switchover.shared.grouped import grouped
 
 CLUSTER_OPERATIONS = ("DESCRIBE", "DESCRIBE_CONFIGS", "CLUSTER_ACTION")
 """On the cluster: quorum and log directories; settings; the metadata log (KafkaApis, ControllerApis)."""

@@ -9,11 +9,11 @@ from itertools import islice
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import configured, examined, of_each_broker, pods, topics
-from switchover.command import Command, command, kubectl
 from switchover.engine.gate import Verdict, check, fail, several, unknown, wait
 from switchover.kafka.node import TopicIds
 from switchover.reasons.preflight_cluster import TOPIC_ID_DIFFERS, TOPIC_WITHOUT_ID
 from switchover.reasons.walk import NOT_OBSERVED
+from switchover.text.command import Command, command, kubectl
 from switchover.zookeeper.nodes import ZooKeeperTopic
 
 TOLD = 20

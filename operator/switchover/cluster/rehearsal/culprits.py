@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from switchover.cluster.rehearsal.course import Process, Reached
-from switchover.grouped import grouped
 from switchover.metadata.node_json import document
 from switchover.metadata.tree import Unstartable
+from switchover.shared.grouped import grouped
 from switchover.zookeeper.tree import Tree, is_metadata
 
 _OF_A_TOPIC = re.compile(r"/(?:brokers|config)/topics/([^/]+)(?:/.*)?")

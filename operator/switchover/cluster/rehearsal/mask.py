@@ -11,9 +11,9 @@ from base64 import b64decode, b64encode
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from switchover import documents
 from switchover.metadata.kafka_config import BROKER, CLIENT_QUOTAS, IP_QUOTAS, TOPIC, Definition, is_whole
 from switchover.metadata.names import SCRAM_MECHANISMS
+from switchover.shared import foreign_json
 
 PLACEHOLDER, NUMBER = "masked", "1"
 UNREADABLE = b"{"
@@ -36,7 +36,7 @@ def masked(nodes: Mapping[str, bytes | None]) -> dict[str, bytes | None]:
 def _node(path: str, data: bytes) -> bytes:
     """Of Kafka's node that says nothing but its version and settings; other fields nobody reads."""
     try:
-        found = documents.first(data)
+        found = foreign_json.first(data)
     except ValueError:
         return UNREADABLE
     if not isinstance(found, dict):

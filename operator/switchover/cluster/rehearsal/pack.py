@@ -7,7 +7,7 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from switchover import documents
+from switchover.shared import foreign_json
 from switchover.zookeeper.tree import Tree
 
 LARGEST = 900_000
@@ -47,7 +47,7 @@ def unpacked(parts: Sequence[str]) -> Tree:
     try:
         reader = zlib.decompressobj()
         document = reader.decompress(base64.b64decode(text, validate=True), LARGEST_TREE)
-        fields = documents.parsed(document)
+        fields = foreign_json.parsed(document)
         nodes: Mapping[str, str | None] = fields["nodes"]
         return Tree({path: None if data is None else base64.b64decode(data, validate=True) for path, data in nodes.items()},
                     tuple(fields["denied"]), fields["gone"])

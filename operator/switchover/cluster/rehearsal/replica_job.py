@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from switchover.answers.observed import Known, Observed
+from switchover.api.job_message import NONCE
 from switchover.api.kafka_migration import KafkaMigrationStep, RehearsalSpec, RehearsalStatus
 from switchover.api.meta import API_VERSION
 from switchover.cluster import names
@@ -24,7 +25,6 @@ from switchover.cluster.rehearsal import report as reports
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, TREE_DIGEST, Report
 from switchover.cluster.rehearsal.scripts import RUN
 from switchover.engine.effects import Create, Delete, Effect, Patch
-from switchover.job_message import NONCE
 from switchover.kubernetes import json_patch
 from switchover.kubernetes.jobs import JobRun
 from switchover.metadata.kafka_config import foreign, names_classes

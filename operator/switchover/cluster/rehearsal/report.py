@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from switchover import documents
+from switchover.api.job_message import LARGEST
 from switchover.api.status import Severity
-from switchover.command import command
-from switchover.job_message import LARGEST
-from switchover.visible import in_markdown
+from switchover.shared import foreign_json
+from switchover.text.command import command
+from switchover.text.visible import in_markdown
 
 VERSION = 1
 TREE_DIGEST = "SWITCHOVER_TREE"
@@ -102,7 +102,7 @@ def as_message(report: Report) -> str:
 def read(text: str) -> Report:
     """A report as `as_json` writes it. Raises ValueError for what is none."""
     try:
-        fields: dict[str, Any] = documents.parsed(text)
+        fields: dict[str, Any] = foreign_json.parsed(text)
         if fields.pop("version") != VERSION:
             raise ValueError("of another version")
         findings = tuple(Finding(**{**each, "stage": Stage(each["stage"]), "severity": Severity(each["severity"])})

@@ -10,7 +10,7 @@ from switchover.coordination.assignment import Ambiguous, thread_id
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Malformed
 from switchover.coordination.world import World
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 PARKED = 10.0
 """Seconds without an owner after which an old member has given up: four attempts, two seconds apart

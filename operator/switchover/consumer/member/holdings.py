@@ -10,7 +10,7 @@ from switchover.consumer.member.states import ASKS, HANDED, PARTITION, Cause, Ph
 from switchover.consumer.messages import Partitions
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import Owner
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 AGAIN = 0.2
 """Seconds after which what failed is asked again."""

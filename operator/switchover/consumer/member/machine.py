@@ -16,7 +16,7 @@ from switchover.consumer.messages import Partitions
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 AUDIT, AUDIT_WITH_OLD = 30.0, 5.0
 """Seconds between readings of the group when nothing is heard; nobody tells when another's owner node comes or goes."""

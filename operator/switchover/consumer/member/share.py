@@ -9,8 +9,8 @@ from switchover.consumer.messages import Partitions
 from switchover.coordination.assignment import Ambiguous, thread_id
 from switchover.coordination.registration import Malformed
 from switchover.coordination.world import World
-from switchover.grouped import grouped
-from switchover.partition import TopicPartition
+from switchover.shared.grouped import grouped
+from switchover.shared.partition import TopicPartition
 
 
 class Share:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from switchover.coordination.mode import Mode
 from switchover.engine.effects import Elsewhere
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from switchover.coordination.assignment import VARIANTS, Ambiguous
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Malformed
 from switchover.coordination.world import World
-from switchover.grouped import grouped
 from switchover.kafka.group import LEFT, Group, Member
-from switchover.partition import TopicPartition
+from switchover.shared.grouped import grouped
+from switchover.shared.partition import TopicPartition
 
 
 class Consumer(StrEnum):

@@ -1,6 +1,5 @@
 """Who takes part: every pod of ours as the kind of consumer that it is to be, and nobody else."""
 
-from switchover.command import command
 from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.groups.coordination.members import Consumer, Members
 from switchover.groups.coordination.read import members_of
@@ -17,6 +16,7 @@ from switchover.groups.picture import TARGET, Picture
 from switchover.kubernetes.members import MemberPod
 from switchover.reasons.coordination import WRONG_CONSUMER
 from switchover.reasons.members import MEMBER_MISSING, MEMBERS_NOT_MOVED, NOT_A_MEMBER
+from switchover.text.command import command
 
 _KNOWN_TO_ZOOKEEPER = (Consumer.OLD, Consumer.ENABLED)
 

@@ -7,8 +7,8 @@ from switchover.engine.gate import Gate, Verdict, passed, wait
 from switchover.groups.coordination.read import stores_of
 from switchover.groups.facts import Stored, StoreSample
 from switchover.groups.picture import Picture
-from switchover.partition import TopicPartition
 from switchover.reasons.coordination import KAFKA_OFFSETS_BEHIND, ZOOKEEPER_OFFSETS_BEHIND
+from switchover.shared.partition import TopicPartition
 
 
 def _behind(earlier: StoreSample, latest: StoreSample, store: str) -> Iterator[tuple[TopicPartition, int | None, int]]:

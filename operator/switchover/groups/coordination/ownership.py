@@ -11,7 +11,6 @@ from switchover.groups.gates.read import fleet_of, offsets_of, samples
 from switchover.groups.picture import Picture
 from switchover.kafka.group import GroupState
 from switchover.kubernetes.members import MemberPod
-from switchover.partition import TopicPartition
 from switchover.reasons.coordination import MALFORMED_REGISTRATION, MODES_DIFFER, OWNERS_UNSETTLED
 from switchover.reasons.members import (
     MEMBER_BEHIND,
@@ -20,6 +19,7 @@ from switchover.reasons.members import (
     PARTITIONS_UNKNOWN,
     PARTITIONS_UNOWNED,
 )
+from switchover.shared.partition import TopicPartition
 
 
 def check_converged(picture: Picture) -> Verdict:

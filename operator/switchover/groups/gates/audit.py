@@ -1,10 +1,10 @@
 """The verdict of the pipeline's audit, before a migration has Succeeded."""
 
 from switchover.answers.observed import Known
+from switchover.api.job_message import AuditVerdict, read
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
-from switchover.job_message import AuditVerdict, read
 from switchover.kubernetes.jobs import JobState
 from switchover.reasons.lag import AUDIT_FAILED, AUDIT_INDETERMINATE, AUDIT_RUNNING, AUDIT_UNKNOWN, AUDIT_VIOLATIONS
 

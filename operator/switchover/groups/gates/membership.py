@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from switchover.command import command
 from switchover.engine.gate import NAMED, Gate, Verdict, fail, passed, several, wait
 from switchover.groups.gates.read import fleet_of, group_of, samples
 from switchover.groups.picture import ORIGINAL, Picture
@@ -21,6 +20,7 @@ from switchover.reasons.members import (
     POD_MODE_UNKNOWN,
     WRONG_PROTOCOL,
 )
+from switchover.text.command import command
 
 JOIN_SECONDS = 60.0
 """How long a Ready pod may take to become a member: a canary that is refused in silence never does."""

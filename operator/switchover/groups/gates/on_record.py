@@ -9,7 +9,6 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep a
 from switchover.api.consumer_group_migration import Workload, WorkloadKind
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
-from switchover.command import kubectl
 from switchover.coordination.mode import Mode
 from switchover.engine.gate import Gate, Verdict, fail, passed
 from switchover.engine.record import RECORD
@@ -24,6 +23,7 @@ from switchover.groups.workloads import change
 from switchover.kubernetes import names
 from switchover.kubernetes.members import MemberWorkload
 from switchover.reasons.walk import RECORD_CONTRADICTED
+from switchover.text.command import kubectl
 
 PUT_BACK = "put back the step that was on record (status.history has the moves), or what was changed"
 

@@ -2,7 +2,6 @@
 (docs/facts/groups.md#user-data-in-assignments)."""
 
 from switchover.answers.observed import Known
-from switchover.command import Command, command
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.groups.gates.read import group_of
 from switchover.groups.needs import Need
@@ -20,6 +19,7 @@ from switchover.reasons.members import (
     STRATEGY_NOT_SELECTED,
 )
 from switchover.reasons.workloads import PROTOCOL_REFUSED
+from switchover.text.command import Command, command
 
 NO_RIGHT = ("GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED")
 SHORTEST_SESSION, ITS_DEFAULT = "group.min.session.timeout.ms", "6000"

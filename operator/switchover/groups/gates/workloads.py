@@ -3,7 +3,6 @@
 from switchover.answers.observed import Known
 from switchover.api.consumer_group_migration import Workload
 from switchover.api.status import Direction
-from switchover.command import kubectl
 from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.groups import goals
 from switchover.groups.gates.read import fleet_of
@@ -22,6 +21,7 @@ from switchover.reasons.workloads import (
     STRATEGY_RESET,
     WORKLOAD_MISSING,
 )
+from switchover.text.command import kubectl
 
 
 def check_ours(picture: Picture) -> Verdict:

@@ -7,7 +7,7 @@ from switchover.answers.clock import Clock
 from switchover.groups.facts import Stored, StoreSample
 from switchover.lag.samples import NONE
 from switchover.lag.window import Asked, GroupOffsets, Offsets, Sweep
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 from switchover.zookeeper.ports import ZooKeeperGroups
 
 

@@ -22,7 +22,7 @@ from switchover.lag.group import Group as LagGroup
 from switchover.lag.membership import Membership
 from switchover.lag.watch import Assessment
 from switchover.lag.window import Asked, GroupOffsets
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 from switchover.zookeeper.ports import ZooKeeperGroups
 
 KEPT_SECONDS = 600.0

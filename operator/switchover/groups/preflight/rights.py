@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from switchover.answers.observed import Known, Observed
 from switchover.engine.gate import Unseen, Verdict, check, fail, unknown
 from switchover.engine.policy import find_unchecked
-from switchover.grouped import grouped
 from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
 from switchover.reasons.preflight_group import KUBERNETES_RIGHT_MISSING, READING_REFUSED
 from switchover.reasons.walk import NOT_OBSERVED
+from switchover.shared.grouped import grouped
 
 
 def find_refusals(picture: Picture) -> Iterator[Verdict]:

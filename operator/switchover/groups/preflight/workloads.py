@@ -6,7 +6,6 @@ from typing import Any
 
 from switchover.answers.observed import Known, Unknown
 from switchover.api.consumer_group_migration import ContainerChange, Workload, WorkloadKind
-from switchover.command import command
 from switchover.engine.gate import Verdict, check, fail, several, unknown, wait, warn
 from switchover.engine.policy import Policy, matches
 from switchover.groups.needs import Need
@@ -34,6 +33,7 @@ from switchover.reasons.preflight_group import (
 )
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.reasons.workloads import AUTOSCALER_IN_THE_WAY, TOO_MANY_PODS, WORKLOAD_MISSING
+from switchover.text.command import command
 
 
 def find_unmovable(picture: Picture) -> Iterator[Verdict]:

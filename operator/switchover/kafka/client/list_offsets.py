@@ -8,9 +8,9 @@ from kio.schema.list_offsets.v7.request import ListOffsetsPartition, ListOffsets
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i8, i32, i64
 
-from switchover.grouped import grouped
 from switchover.kafka.client.connection import Connection
-from switchover.partition import TopicPartition
+from switchover.shared.grouped import grouped
+from switchover.shared.partition import TopicPartition
 
 READ_UNCOMMITTED, READ_COMMITTED = i8(0), i8(1)
 LATEST, EARLIEST = i64(-1), i64(-2)

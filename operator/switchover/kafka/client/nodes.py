@@ -36,7 +36,7 @@ from switchover.metadata.replay import METADATA_VERSION
 from switchover.network.addresses import Address
 from switchover.network.credentials import ANYWHERE, AllowedServers
 from switchover.network.security import security
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 
 SECONDS_FOR_OTHER_VOTERS = 0.5
 

@@ -10,13 +10,13 @@ from kio.schema.fetch.v13 import FetchRequest, FetchResponse
 from kio.schema.fetch.v13.request import FetchPartition, FetchTopic
 from kio.static.primitive import i32, i32Timedelta, i64
 
-from switchover.grouped import grouped
 from switchover.kafka.client.connection import NOT_AUTHORIZED, Connection, succeeded
 from switchover.kafka.client.versions import api_keys
 from switchover.kafka.client.whole_view import WholeViews
 from switchover.kafka.node import TopicIds
 from switchover.metadata.names import id_text
 from switchover.network.addresses import Address
+from switchover.shared.grouped import grouped
 
 PARTITIONS = 2000                        # in one request, of some 30 bytes each
 FETCH, BY_ID = 1, 13

@@ -25,10 +25,10 @@ from kubernetes.aio.config.config_exception import ConfigException
 from kubernetes.aio.dynamic import DynamicClient
 from yaml import YAMLError
 
-from switchover import documents
 from switchover.answers import memory
 from switchover.answers.errors import Fenced, Refused, Unreachable
 from switchover.kubernetes.client.beside import Subject
+from switchover.shared import foreign_json
 
 FIELD_MANAGER = "switchover"
 SECONDS_PER_CALL = 10.0
@@ -294,7 +294,7 @@ class ApiServer:
                 method, path, body=body, serialize=False, query_params=[], header_params={}, **parameters)
             async with _text(answer, _what(path)) as text:
                 items: list[dict[str, Any]] = []
-                found: dict[str, Any] = documents.listed(text, take or items.append)
+                found: dict[str, Any] = foreign_json.listed(text, take or items.append)
                 return found | {"items": items} if items else found
 
         try:
@@ -433,7 +433,7 @@ _VERBS = {"GET": "get or list", "POST": "create", "PUT": "update", "PATCH": "pat
 
 def _status(body: str | None) -> dict[str, Any]:
     try:
-        status = documents.parsed(body or "")
+        status = foreign_json.parsed(body or "")
     except ValueError:
         return {}
     return status if isinstance(status, dict) else {}

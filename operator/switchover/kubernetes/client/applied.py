@@ -4,9 +4,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from switchover import documents
 from switchover.kubernetes import names
 from switchover.kubernetes.gitops import LAST_APPLIED
+from switchover.shared import foreign_json
 
 
 def applied_by(stateful_set: Mapping[str, Any]) -> tuple[str, ...]:
@@ -39,6 +39,6 @@ def _has(manifest: Any) -> bool:
 
 def _last_applied(text: str) -> Any:
     try:
-        return documents.parsed(text or "{}")
+        return foreign_json.parsed(text or "{}")
     except ValueError:                             # anybody may write an annotation
         return {}

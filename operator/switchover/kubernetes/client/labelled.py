@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from switchover.kubernetes.client.beside import Subject
-from switchover.packed import Packed
+from switchover.kubernetes.packed import Packed
 
 Object = dict[str, Any]
 

@@ -10,7 +10,7 @@ from switchover.api.meta import API_VERSION
 from switchover.api.schema import rfc3339
 from switchover.kubernetes.client.api_server import ApiServer, Conflict, Forbidden, NotFound
 from switchover.kubernetes.json_patch import as_read
-from switchover.visible import printable
+from switchover.text.visible import printable
 
 MESSAGE_LIMIT = 1024  # bytes of an Event's message that the API server accepts
 

@@ -4,10 +4,10 @@ from collections.abc import Container, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from switchover import documents
 from switchover.kubernetes.gitops import FLUX_SSA, MARKS
 from switchover.kubernetes.strategic_merge import MERGE_KEYS
 from switchover.kubernetes.workloads import Manager
+from switchover.shared import foreign_json
 
 DEEPEST = 32
 """Levels of a template that are looked at: it has fewer."""
@@ -84,7 +84,7 @@ def _item(key: str, by: str) -> Any:
     if not key.startswith("k:"):
         return None
     try:
-        found = documents.parsed(key[2:])
+        found = foreign_json.parsed(key[2:])
     except ValueError:
         return None
     return found.get(by) if isinstance(found, dict) else None

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from switchover.command import command
-from switchover.job_message import NONCE
+from switchover.api.job_message import NONCE
 from switchover.kubernetes import reports
 from switchover.kubernetes.client.ownership import controls
 from switchover.kubernetes.jobs import JobRun, JobState
@@ -14,6 +13,7 @@ from switchover.kubernetes.members import COST, MemberPod
 from switchover.kubernetes.names import TOKEN
 from switchover.kubernetes.workloads import NAMES_REMEMBERED, Pod, Reached, Stage
 from switchover.network.addresses import canonical
+from switchover.text.command import command
 
 _STARTING = frozenset({"ContainerCreating", "PodInitializing"})
 _LAST_WORDS = 600

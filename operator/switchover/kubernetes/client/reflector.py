@@ -11,13 +11,13 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from switchover import documents
 from switchover.answers import memory
 from switchover.answers.errors import Refused, Unreachable
 from switchover.kubernetes.client import beside
 from switchover.kubernetes.client.api_server import ApiServer, Expired, Forbidden, NotFound
 from switchover.kubernetes.client.labelled import Labelled
 from switchover.kubernetes.members import COST, PAUSED, PAUSED_REPLICAS
+from switchover.shared import foreign_json
 
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Seconds until it is tried again, after so many failures in a row."""
@@ -153,7 +153,7 @@ class Reflector:
 
     def _take(self, line: bytes) -> None:
         try:
-            event = documents.parsed(line)
+            event = foreign_json.parsed(line)
             kind, found = event["type"], event["object"]
             if kind == "ERROR":
                 raise Lost(f"{found.get('code')} {found.get('message')}")

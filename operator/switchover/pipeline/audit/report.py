@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from switchover.job_message import AuditVerdict
+from switchover.api.job_message import AuditVerdict
 from switchover.pipeline.audit.coverage import moment, shown
 
 SHOWN = 5

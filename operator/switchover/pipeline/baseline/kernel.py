@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 
 from switchover.lag.baseline import TOPIC
 from switchover.lag.samples import NONE, Ints
-from switchover.partition import TopicPartition
 from switchover.pipeline.baseline.config_map import bounded
 from switchover.pipeline.baseline.history import Course, Figures, GroupHistory, group_history
 from switchover.pipeline.baseline.quantiles import ALWAYS
 from switchover.pipeline.baseline.series import Commits, Series, sampled
+from switchover.shared.partition import TopicPartition
 
 KAFKA, ZOOKEEPER, END = 0, 1, 2
 """Kinds of a row. A partition with commits in Kafka is judged by those alone."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from switchover import documents
 from switchover.pipeline.capture import facts
 from switchover.pipeline.capture.client import configuration
 from switchover.pipeline.capture.plan import HOLES, TOPIC, Log, Plan, following, plan, splits
@@ -19,7 +18,8 @@ from switchover.pipeline.outcome import BadConfig, JobFailed, Outcome
 from switchover.pipeline.progress import Progress
 from switchover.pipeline.session import session
 from switchover.pipeline.store import File, Manifest, Overtaken, Store, new_run
-from switchover.stopping import Stop, on_signals
+from switchover.runtime.signals import Stop, on_signals
+from switchover.shared import foreign_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -185,9 +185,9 @@ class Capture:
             except (PySparkException, Py4JError) as error:
                 raise JobFailed(f"{TOPIC} could not be read: {cause(error)}") from error
             for row in rows:
-                files += [File(**file) for file in documents.parsed(row.files)]
-                counts.update(documents.parsed(row.counts))
-                reached |= {int(key): value for key, value in documents.parsed(row.reached).items()}
+                files += [File(**file) for file in foreign_json.parsed(row.files)]
+                counts.update(foreign_json.parsed(row.counts))
+                reached |= {int(key): value for key, value in foreign_json.parsed(row.reached).items()}
             if errors := [row.error for row in rows if row.error]:
                 raise JobFailed(errors[0])
         wanted = {each.partition for part in parts for each in part}

@@ -18,12 +18,12 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from switchover import documents
 from switchover.pipeline.capture import client
 from switchover.pipeline.capture.plan import TOPIC, Range
 from switchover.pipeline.outcome import BadConfig
 from switchover.pipeline.records import commits, groups
 from switchover.pipeline.store import File, Store
+from switchover.shared import foreign_json
 
 NAME = "switchover-offsets"
 FETCH = 10_000
@@ -57,7 +57,7 @@ class Reading:
 
     @staticmethod
     def of(options: Mapping[str, str]) -> "Reading":
-        content = documents.parsed(options["reading"])
+        content = foreign_json.parsed(options["reading"])
         splits = tuple(tuple(Range(**each) for each in part) for part in content.pop("splits"))
         return Reading(**content, splits=splits)
 

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from switchover.grouped import grouped
 from switchover.pipeline.inventory.group import Group
+from switchover.shared.grouped import grouped
 
 TRIED = 20
 """Topics of the largest component whose removal is tried, most shared first."""

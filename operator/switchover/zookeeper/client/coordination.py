@@ -12,7 +12,7 @@ from switchover.consumer.reading import NoTopic, Unsettled, read_world
 from switchover.coordination.layout import BROKERS, Layout
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
-from switchover.partition import TopicPartition
+from switchover.shared.partition import TopicPartition
 from switchover.zookeeper.client import znode_rights
 from switchover.zookeeper.client.session import ZooKeeperSession, left
 

@@ -31,9 +31,9 @@ from kazoo.retry import KazooRetry
 
 from switchover.answers import memory
 from switchover.answers.errors import Refused, Unreachable
-from switchover.kazoo_frames import limit
 from switchover.network.access import Access
 from switchover.network.addresses import Address, looked_up
+from switchover.shared.kazoo_frames import limit
 from switchover.zookeeper.client import znode_rights
 from switchover.zookeeper.client.security import TlsHandler, credentials, tls
 from switchover.zookeeper.client.znode_slices import Node

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from switchover.command import command
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, unknown, wait
 from switchover.groups.coordination.members import Consumer
 from switchover.groups.coordination.read import stores_of
@@ -19,6 +18,7 @@ from switchover.reasons.coordination import (
 )
 from switchover.reasons.members import OFFSETS_UNKNOWN
 from switchover.reasons.notes import OFFSET_RESET_DECIDES
+from switchover.text.command import command
 
 
 def stores_in(picture: Picture) -> Sequence[StoreSample]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from switchover import documents
+from switchover.shared import foreign_json
 
 NONCE = "SWITCHOVER_NONCE"
 """Variable of a Job's containers. What the Job reports repeats it: what another pod says is no report of this one."""
@@ -86,7 +86,7 @@ def read(text: str) -> JobMessage:
     Raises ValueError, in words, for a version that is not known: its fields may mean something else.
     """
     try:
-        content = documents.parsed(text)
+        content = foreign_json.parsed(text)
     except ValueError:
         content = None
     if not isinstance(content, Mapping):

@@ -3,7 +3,7 @@
 import traceback
 from pathlib import Path
 
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parents[1]
 
 
 def place_of(error: BaseException) -> str:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from switchover.command import command as said
+from switchover.text.command import command as said
 
 OF_COMMAND = {"run": "operator", "pipeline": "pipeline"}
 """The extra that a command needs; every other needs `cli`, which these two contain."""
