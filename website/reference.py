@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from switchover.api.kafka_migration import FORMERLY
 from switchover.cli import gates
-from switchover.cli.explaining import section
+from switchover.cli.explain import section
 from switchover.cli.main import app
 from switchover.operator.metrics import INFO, METRICS, Metrics
 from switchover.reasons import REASONS

@@ -17,7 +17,7 @@ from demo.planted import Planted
 from demo.run import BUILD, run
 from demo.screen import Screen
 from demo.summary import Summary
-from switchover.cli.steps import Resource
+from switchover.cli.objects import Resource
 
 OUTPUT, ROLLBACK_OUTPUT = BUILD / "demo", BUILD / "demo-rollback"
 PLAIN_RESTARTS = 2

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from demo import operator_process
-from switchover.cli.steps import Resource
+from switchover.cli.objects import Resource
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from demo import operator_process, world
 from demo.cluster import Cluster
 from demo.watch import Watch
 from patience import Patience, slowness, stretched
-from switchover.cli.steps import Resource, status_in
-from switchover.cli.tree import changes, condition, is_current, seconds, wait_words
+from switchover.cli.display import changes, condition, is_current, seconds, wait_words
+from switchover.cli.objects import Resource, status_in
 
 MANIFEST = Path(__file__).with_name("migration.yaml")
 CHART = Path(__file__).parents[2] / "helm" / "switchover"

@@ -5,8 +5,8 @@ from io import StringIO
 
 from rich.console import Console
 
-from switchover.cli.steps import Resource
-from switchover.cli.tree import tree
+from switchover.cli.display import tree
+from switchover.cli.objects import Resource
 
 
 def picture(resource: Resource, now: float) -> str:

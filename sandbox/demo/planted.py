@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from demo import tools
 from demo.cluster import Cluster
-from switchover.cli.steps import Resource
+from switchover.cli.objects import Resource
 
 ZOOKEEPER = "zookeeper:2181"
 PATH = "/kafka-acl/Topic/left-by-an-old-tool"

@@ -5,8 +5,8 @@ import time
 from rich.console import Console
 from rich.live import Live
 
-from switchover.cli.steps import Resource
-from switchover.cli.tree import tree
+from switchover.cli.display import tree
+from switchover.cli.objects import Resource
 
 
 class Screen:

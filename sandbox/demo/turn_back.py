@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from demo import metadata, operator_process
 from demo.cluster import Cluster
-from switchover.cli.steps import Resource
+from switchover.cli.objects import Resource
 
 BATCH = 2
 """The batch in whose middle the migration turns: its broker is assigned to mode KRaft and not Ready yet."""

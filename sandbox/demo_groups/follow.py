@@ -11,8 +11,8 @@ from demo.migration import MigrationFailed
 from demo.watch import Watch
 from demo_groups.stories import Story
 from patience import Patience
-from switchover.cli.steps import status_in
-from switchover.cli.tree import changes, condition, is_current, wait_words
+from switchover.cli.display import changes, condition, is_current, wait_words
+from switchover.cli.objects import status_in
 
 SILENT_SECONDS = 420
 TICK_SECONDS = 0.5

@@ -21,7 +21,7 @@ from demo_groups.follow import follow
 from demo_pipeline import jobs
 from demo_pipeline.stories import FOUR, NINE, coordination, images, protocol
 from demo_pipeline.summary import Summary
-from switchover.cli.steps import Resource
+from switchover.cli.objects import Resource
 
 OUTPUT = BUILD / "demo-pipeline"
 EXECUTORS = ("--launcher", "SparkOnKubernetes", "--service-account", "spark-driver", "--executors", "1",

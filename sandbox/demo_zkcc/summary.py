@@ -12,7 +12,7 @@ from demo_zkcc.stories import STORIES, TOGGLE
 from history.events import Process
 from history.findings import Overlap, Rewind
 from history.report import Report
-from switchover.cli.steps import status_in, step_record
+from switchover.cli.objects import status_in, step_record
 
 BASELINE = "baseline"
 OLD_CONSUMER = "old consumer"

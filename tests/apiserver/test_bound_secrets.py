@@ -14,7 +14,7 @@ from adapters.clusters import KafkaCluster, kafka_cluster
 from apiserver.examples import documented_of
 from apiserver.processes import running
 from patience import until
-from switchover.cli import talking
+from switchover.cli import follow
 from switchover.cli.objects import KINDS, Found
 from switchover.network.addresses import Address
 
@@ -125,6 +125,6 @@ def test_secrets_go_to_the_servers_that_they_name_and_to_no_others(
     assert "hunter2" not in everything
     for kind in KINDS:
         found = Found(kind, {"metadata": {"name": "ours", "namespace": namespace}})
-        first, *story = [line for _, line in talking.story_of(log.read_text().splitlines(), found)]
+        first, *story = [line for _, line in follow.story_of(log.read_text().splitlines(), found)]
         assert first == "step: Preflight, forward"
         assert [line for line in story if line.startswith(("fails: ", "unknown: "))], story

@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 from apiserver.terminal import CTRL_C, Terminal, terminal
 from patience import stretched, until
 from switchover.answers.clock import WallClock
-from switchover.cli import doctor, objects, writing
+from switchover.cli import acts_written, doctor, objects
+from switchover.cli.command import Place
 from switchover.cli.main import app
 from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, KINDS
-from switchover.cli.place import Place
 from switchover.engine.intent import RETRY
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.migrations import KubernetesMigrations
@@ -176,7 +176,7 @@ async def test_of_two_who_approve_at_once_none_is_lost(
     """All have read the same object before the first one writes."""
     place, everybody = Place(namespace, "", str(kubeconfig)), ("Finalize", "HandOver", "Soak", "ReleaseZooKeeper")
     told = await asyncio.gather(*(
-        writing.approve(place, "kafka", step, "", "alice", "m", lambda _: None) for step in everybody))
+        acts_written.approve(place, "kafka", step, "", "alice", "m", lambda _: None) for step in everybody))
     assert all(line.endswith("is approved") for line in told)
     spec = await spec_of(server, KAFKA_MIGRATION, "kafka")
     assert {each["name"] for each in spec["approvals"]} == {*everybody}
@@ -193,7 +193,7 @@ async def test_a_plan_that_changes_before_it_is_written_is_not_approved(
         asyncio.run_coroutine_threadsafe(changed, loop).result(30)
 
     def approving() -> str:
-        return asyncio.run(writing.approve(place, "kafka", "Finalize", "", "alice", "m", meanwhile))
+        return asyncio.run(acts_written.approve(place, "kafka", "Finalize", "", "alice", "m", meanwhile))
 
     with pytest.raises(Exception, match="the plan of kmig/kafka has changed since it was shown"):
         await asyncio.to_thread(approving)

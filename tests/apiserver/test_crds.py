@@ -31,7 +31,7 @@ from switchover.api.status import (
     Transition,
     WaitingFor,
 )
-from switchover.cli.explaining import section
+from switchover.cli.explain import section
 from switchover.cluster.plan import PLAN as CLUSTER
 from switchover.groups.plan import plan_of
 from switchover.reasons.dual_write import QUOTA_STOPS_DUAL_WRITE

@@ -9,7 +9,7 @@ import yaml
 
 from demo.cluster import Cluster
 from demo_pipeline import jobs
-from switchover.cli.steps import Resource
+from switchover.cli.objects import Resource
 
 CONFIG: dict[str, Any] = {
     "cluster": "sandbox", "store": "/data", "spark": {"master": "local[1]", "memory": "600m"},

@@ -16,8 +16,8 @@ from demo import metadata, migration, rollback, traffic, world
 from demo.cluster import Cluster
 from demo.diagnostics import collect
 from demo.summary import Gaps, Traffic
-from switchover.cli.steps import Resource
-from switchover.cli.tree import condition
+from switchover.cli.display import condition
+from switchover.cli.objects import Resource
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(5400)]
 

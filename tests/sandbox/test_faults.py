@@ -16,8 +16,8 @@ from sandbox.conftest import STATE
 from sandbox.faults import cut_off, fill, node_lost, small_disk
 from sandbox.quick import QUICK
 from sandbox.test_troubles import CONTROLLERS, Moment, Scene, at
-from switchover.cli.steps import Resource
-from switchover.cli.tree import condition
+from switchover.cli.display import condition
+from switchover.cli.objects import Resource
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 

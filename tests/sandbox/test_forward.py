@@ -24,8 +24,8 @@ from invariants.jury import judged
 from invariants.memory import Limits
 from sandbox import audit, history
 from sandbox.quick import QUICK
-from switchover.cli.steps import Resource
-from switchover.cli.tree import condition
+from switchover.cli.display import condition
+from switchover.cli.objects import Resource
 
 pytestmark = pytest.mark.timeout(2300)
 

@@ -16,7 +16,7 @@ from invariants.jury import judged
 from invariants.memory import Limits
 from sandbox import audit, history
 from sandbox.quick import QUICK
-from switchover.cli.steps import Resource
+from switchover.cli.objects import Resource
 from switchover.metadata.tree import state_path
 
 pytestmark = pytest.mark.timeout(2300)

@@ -12,7 +12,7 @@ from demo.cluster import Cluster
 from demo.diagnostics import collect
 from demo.kill import MOMENTS, Killer
 from sandbox.quick import QUICK
-from switchover.cli.tree import condition
+from switchover.cli.display import condition
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(2300)]
 

@@ -20,8 +20,8 @@ from demo.cluster import Cluster, CommandFailed
 from demo.diagnostics import collect
 from patience import until
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.cli.steps import Resource
-from switchover.cli.tree import condition
+from switchover.cli.display import condition
+from switchover.cli.objects import Resource
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 

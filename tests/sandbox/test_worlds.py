@@ -26,8 +26,8 @@ from demo.summary import Traffic
 from sandbox import audit
 from sandbox.quick import QUICK
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.cli.steps import Resource
-from switchover.cli.tree import condition
+from switchover.cli.display import condition
+from switchover.cli.objects import Resource
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(4000)]
 

@@ -10,7 +10,7 @@ from simulation.moments import opened, quiet_for, told, waits_for
 from simulation.test_retry import act
 from simulation.test_windows import CLOSED
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.cli.acting import Act
+from switchover.cli.acts import Act
 
 CONTROLLERS = {"name": "kafka-controller", "replicas": 3, "firstNodeId": 3000, "storage": {"size": "1Gi"}}
 

@@ -12,10 +12,10 @@ from simulation.moments import opened
 from simulation.test_rollback import assert_as_before
 from switchover.answers.errors import Refused
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.cli import acting
-from switchover.cli.acting import Act
+from switchover.cli import acts
+from switchover.cli.acts import Act
+from switchover.cli.display import tree
 from switchover.cli.objects import KAFKA_MIGRATION, Found
-from switchover.cli.tree import tree
 from switchover.engine.calls import News
 
 KMIG = f"kmig/{NAME}"
@@ -28,9 +28,9 @@ def found(world: MigrationWorld) -> Found:
 def act(world: MigrationWorld, act: Act) -> list[str]:
     """What the command says, and its own patch of the object."""
     said = found(world)
-    acting.refuse(said, act)
-    words = list(acting.words(said, act))
-    patch = acting.retry_patch(said.resource) if act is Act.RETRY else acting.desired_patch(said.resource, act)
+    acts.refuse(said, act)
+    words = list(acts.words(said, act))
+    patch = acts.retry_patch(said.resource) if act is Act.RETRY else acts.desired_patch(said.resource, act)
     changed: Object = jsonpatch.apply_patch(dict(said.resource), list(patch))
     world.api.edit("kafkamigrations", NAME, lambda found: found.update(metadata=changed["metadata"], spec=changed["spec"]))
     world.witness.wish()
@@ -39,7 +39,7 @@ def act(world: MigrationWorld, act: Act) -> list[str]:
 
 def refused(world: MigrationWorld, what: Act) -> str:
     with pytest.raises(Refused) as why:
-        acting.refuse(found(world), what)
+        acts.refuse(found(world), what)
     return str(why.value)
 
 
@@ -127,7 +127,7 @@ def test_every_command_says_what_happened_and_one_begins_again(world: MigrationW
     assert waits["unblocks"] in world.status["summary"]
     assert refused(world, Act.RESUME).startswith(f"{KMIG} {why}")
     assert refused(world, Act.RESUME).endswith(f"resume changes nothing; switchover retry {KMIG} begins attempt 2")
-    said = list(acting.words(found(world), Act.ROLLBACK))
+    said = list(acts.words(found(world), Act.ROLLBACK))
     assert said[1].startswith(f"it {why}")
     assert said[1].endswith(f"; nothing begins again before switchover retry {KMIG}")
     drawn = str(tree(world.migration, world.timeline.now()).label)

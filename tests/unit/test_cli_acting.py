@@ -10,8 +10,8 @@ import jsonpatch
 import pytest
 
 from switchover.answers.errors import Refused
-from switchover.cli import acting
-from switchover.cli.acting import Act, Approval
+from switchover.cli import acts
+from switchover.cli.acts import Act, Approval
 from switchover.cli.objects import KINDS, Found
 from switchover.engine.intent import RETRY
 
@@ -49,7 +49,7 @@ def test_an_approval_is_added_and_every_other_one_stays(before: Any, names: list
     resource["spec"].pop("approvals", None)
     if before is not None:
         resource["spec"]["approvals"] = before
-    after = patched(resource, acting.approval_patch(resource, APPROVAL))["spec"]["approvals"]
+    after = patched(resource, acts.approval_patch(resource, APPROVAL))["spec"]["approvals"]
     assert [each["name"] for each in after] == names
     assert [each for each in after if each["name"] == "Finalize"] == [
         {"name": "Finalize", "planHash": APPROVAL.plan_hash, "approver": "alice", "reason": "CHG-1182"}]
@@ -63,11 +63,11 @@ def test_it_is_an_approval_of_the_object_that_was_read_alone(field: str) -> None
     other = deepcopy(dict(resource))
     other["metadata"][field] = "another"
     with pytest.raises(jsonpatch.JsonPatchTestFailed):
-        patched(other, acting.approval_patch(resource, APPROVAL))
+        patched(other, acts.approval_patch(resource, APPROVAL))
 
 
 def test_the_plan_to_approve_is_the_one_on_record() -> None:
-    assert acting.plan_to_approve(recorded(planHash="abcdef0123456789"), "Finalize") == "abcdef0123456789"
+    assert acts.plan_to_approve(recorded(planHash="abcdef0123456789"), "Finalize") == "abcdef0123456789"
 
 
 @pytest.mark.parametrize(("found", "step", "words"), [
@@ -78,7 +78,7 @@ def test_the_plan_to_approve_is_the_one_on_record() -> None:
     (recorded("cgmig"), "Finalize", "has no step Finalize that could be approved; it has .*HandOver")])
 def test_what_cannot_be_approved_is_refused(found: Found, step: str, words: str) -> None:
     with pytest.raises(Refused, match=words):
-        acting.plan_to_approve(found, step)
+        acts.plan_to_approve(found, step)
 
 
 def test_it_says_what_cannot_be_undone_and_what_it_takes_the_place_of() -> None:
@@ -86,13 +86,13 @@ def test_it_says_what_cannot_be_undone_and_what_it_takes_the_place_of() -> None:
         {"gate": "Approval", "verdict": "Wait", "reason": "AwaitingApproval", "subject": "Finalize"},
         {"gate": "Backups", "verdict": "Wait", "reason": "BackupsMissing"}])
     found.resource["spec"]["approvals"] = [given("Finalize", "11111111")]      # type: ignore[index]
-    words = "\n".join(acting.approval_words(found, APPROVAL))
+    words = "\n".join(acts.approval_words(found, APPROVAL))
     assert "plan 0123456789abcdef, attempt" in words
     assert "Finalize is the point of no return: once it has begun, no step can be taken back" in words
     assert "it also waits for Backups Wait BackupsMissing" in words
     assert "it takes the place of bob's approval of plan 11111111" in words
     assert "does not wait for this approval now" not in words
-    harmless = "\n".join(acting.approval_words(recorded(), Approval("Soak", "alice", "", "0123456789abcdef")))
+    harmless = "\n".join(acts.approval_words(recorded(), Approval("Soak", "alice", "", "0123456789abcdef")))
     assert "point of no return" not in harmless
     assert "it does not wait for this approval now: it stands at MoveBrokers" in harmless
 
@@ -105,7 +105,7 @@ def test_a_retry_names_the_object_and_its_attempt_and_keeps_the_annotations_that
     resource = deepcopy(dict(recorded(short, attempt=3).resource))
     resource["metadata"]["annotations"] = {"mine": "stays", RETRY: "an older one"}
     resource["spec"]["desiredState"] = "RolledBack"
-    after = patched(resource, acting.retry_patch(resource))
+    after = patched(resource, acts.retry_patch(resource))
     assert after["metadata"]["annotations"] == {"mine": "stays", RETRY: f"{resource['metadata']['uid']}/3"}
     assert after["spec"]["desiredState"] == "Running"
 
@@ -123,14 +123,14 @@ WHY = "by itself from Canary for GroupLag: LagHealthy: 5 behind"
 def test_after_an_automatic_rollback_every_act_says_what_happened(short: str, progress: Any, stands: str) -> None:
     found = recorded(short, progress=progress, rollback=BY_ITSELF, attempt=2)
     with pytest.raises(Refused, match=f"{stands}: resume changes nothing; switchover retry {found.name} begins attempt 3"):
-        acting.refuse(found, Act.RESUME)
+        acts.refuse(found, Act.RESUME)
     for act in (Act.ROLLBACK, Act.RETRY):
-        acting.refuse(found, act)
-        assert f"it {stands}" in "\n".join(acting.words(found, act))
+        acts.refuse(found, act)
+        assert f"it {stands}" in "\n".join(acts.words(found, act))
     paused = wanting(recorded(short, progress=progress, rollback=BY_ITSELF, attempt=2), "Paused")
-    acting.refuse(paused, Act.RESUME)
+    acts.refuse(paused, Act.RESUME)
     assert f"it {stands}, and that goes on; switchover retry {found.name} begins attempt 3" in [
-        *acting.words(paused, Act.RESUME)]
+        *acts.words(paused, Act.RESUME)]
 
 
 @pytest.mark.parametrize(("status", "words"), [
@@ -138,22 +138,22 @@ def test_after_an_automatic_rollback_every_act_says_what_happened(short: str, pr
     ({"phase": "Succeeded"}, "has succeeded: there is nothing to retry")])
 def test_what_is_not_rolled_back_is_not_retried(status: Any, words: str) -> None:
     with pytest.raises(Refused, match=words):
-        acting.refuse(recorded(**status), Act.RETRY)
+        acts.refuse(recorded(**status), Act.RETRY)
 
 
 def test_a_retry_is_asked_for_once_and_again_after_somebody_wanted_otherwise() -> None:
     found = recorded(progress=BACK, rollback=BY_ITSELF)
-    asked = Found(found.kind, patched(found.resource, acting.retry_patch(found.resource)))
+    asked = Found(found.kind, patched(found.resource, acts.retry_patch(found.resource)))
     assert asked.is_retried
     with pytest.raises(Refused, match="attempt 2 begins by itself after that"):
-        acting.refuse(asked, Act.RETRY)
-    acting.refuse(wanting(asked, "RolledBack"), Act.RETRY)
+        acts.refuse(asked, Act.RETRY)
+    acts.refuse(wanting(asked, "RolledBack"), Act.RETRY)
 
 
 @pytest.mark.parametrize(("act", "state"), [(Act.PAUSE, "Paused"), (Act.RESUME, "Running"), (Act.ROLLBACK, "RolledBack")])
 def test_an_act_changes_the_desired_state_and_nothing_else(act: Act, state: str) -> None:
     resource = recorded().resource
-    after = patched(resource, acting.desired_patch(resource, act))
+    after = patched(resource, acts.desired_patch(resource, act))
     assert after["spec"].pop("desiredState") == state
     before = deepcopy(dict(resource))
     before["spec"].pop("desiredState", None)
@@ -163,7 +163,7 @@ def test_an_act_changes_the_desired_state_and_nothing_else(act: Act, state: str)
 def test_abandoning_keeps_the_annotations_that_there_are() -> None:
     resource = deepcopy(dict(recorded().resource))
     resource["metadata"]["annotations"] = {"mine": "stays"}
-    after = patched(resource, acting.abandon_patch(resource))
+    after = patched(resource, acts.abandon_patch(resource))
     assert after["metadata"]["annotations"] == {"mine": "stays", "switchover.dev/abandon": "true"}
 
 
@@ -180,7 +180,7 @@ def wanting(found: Found, state: str) -> Found:
      "the point of no return was passed with Finalize")])
 def test_what_would_do_nothing_or_cannot_be_done_is_refused(found: Found, act: Act, words: str) -> None:
     with pytest.raises(Refused, match=words):
-        acting.refuse(found, act)
+        acts.refuse(found, act)
 
 
 @pytest.mark.parametrize(("found", "act", "words"), [
@@ -193,7 +193,7 @@ def test_what_would_do_nothing_or_cannot_be_done_is_refused(found: Found, act: A
     (wanting(recorded(phase="RolledBack", attempt=2), "RolledBack"), Act.RESUME, "attempt 3 begins"),
     (wanting(recorded(), "Paused"), Act.RESUME, "it goes on from MoveBrokers")])
 def test_each_act_says_what_it_does_and_what_it_costs(found: Found, act: Act, words: str) -> None:
-    assert words in "\n".join(acting.words(found, act))
+    assert words in "\n".join(acts.words(found, act))
 
 
 def spoilt(**changes: Any) -> Found:
@@ -208,7 +208,7 @@ def spoilt(**changes: Any) -> Found:
     (spoilt(progress={"step": 3}), Act.ABANDON, "which stands at an unknown step", "not under way"),
     (spoilt(progress={"step": "Dream"}), Act.ROLLBACK, "which steps are rolled back is unknown", "nothing was changed")])
 def test_what_cannot_be_read_is_unknown_before_an_act_and_no_default(found: Found, act: Act, said: str, unsaid: str) -> None:
-    text = "\n".join(acting.words(found, act))
+    text = "\n".join(acts.words(found, act))
     assert said in text
     assert "left out, since this program cannot read it: " in text
     assert "nodes.0.assigned: " in text
@@ -216,4 +216,4 @@ def test_what_cannot_be_read_is_unknown_before_an_act_and_no_default(found: Foun
 
 
 def test_an_approval_says_what_was_left_out() -> None:
-    assert "nodes.0.assigned: " in "\n".join(acting.approval_words(spoilt(), APPROVAL))
+    assert "nodes.0.assigned: " in "\n".join(acts.approval_words(spoilt(), APPROVAL))

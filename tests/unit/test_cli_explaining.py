@@ -10,12 +10,11 @@ from typer.testing import CliRunner
 
 import switchover
 from switchover.answers.errors import Refused
-from switchover.cli import doctor, gates, operators, talking
-from switchover.cli.explaining import explain, plain, reasons, section
+from switchover.cli import doctor, follow, gates, operators
+from switchover.cli.explain import explain, paths, plain, reasons, schemas, section
+from switchover.cli.follow import End, Goal, duration, end_of
 from switchover.cli.main import app
 from switchover.cli.objects import KAFKA_MIGRATION, Found
-from switchover.cli.schemas import paths, schemas
-from switchover.cli.watching import End, Goal, duration, end_of
 from switchover.engine.intent import RETRY, retry_of
 from switchover.reasons import REASONS
 from switchover.reasons.notes import NOTES
@@ -133,7 +132,7 @@ def test_of_a_log_what_speaks_of_the_object_is_shown() -> None:
         '{"timestamp": "T", "severity": "info", "message": "act: evict x", "migration": "other"}',
         '{"timestamp": "T", "severity": "warn", "message": "kafka: nobody answers; next try in 2 s"}',
         '{"message": "not-kafka: nobody"}', "2026 switchover [WARNING] kafka: refused", "kafka is up", '{"broken']
-    assert list(talking.about(log, found)) == [
+    assert list(follow.about(log, found)) == [
         "T info act: a", "T info act: evict kafka-0", "T warn kafka: nobody answers; next try in 2 s",
         "2026 switchover [WARNING] kafka: refused"]
 

@@ -7,18 +7,9 @@ from typing import Any
 import pytest
 
 from switchover.answers.errors import Refused
+from switchover.cli.command import Place
 from switchover.cli.kube import kubeconfig_of
-from switchover.cli.objects import (
-    CONSUMER_GROUP_MIGRATION,
-    KAFKA_MIGRATION,
-    Found,
-    bare,
-    chosen,
-    every,
-    in_file,
-    kinds_of,
-)
-from switchover.cli.place import Place
+from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, Found, bare, chosen, every, in_file, kinds_of
 from switchover.kubernetes.client.api_server import NotFound
 
 

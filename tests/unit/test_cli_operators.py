@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from switchover.cli import operators
-from switchover.cli.acting import Act
+from switchover.cli.acts import Act
 from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.kubernetes.client.api_server import Forbidden
 

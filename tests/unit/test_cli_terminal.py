@@ -10,12 +10,11 @@ from rich.console import Console
 
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Severity
-from switchover.cli import oncall, watching
-from switchover.cli.command import Output
+from switchover.cli import follow, oncall
+from switchover.cli.command import Output, clean
+from switchover.cli.display import changes, tree
 from switchover.cli.export import Document
 from switchover.cli.objects import KAFKA_MIGRATION, Found
-from switchover.cli.terminal import clean
-from switchover.cli.tree import changes, tree
 from switchover.cluster.rehearsal.report import Finding, Report, Stage, as_markdown
 from switchover.text.visible import OneLine, printable
 
@@ -69,8 +68,8 @@ def test_a_command_of_status_is_one_line_on_a_narrow_terminal(
 
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr(watching, "read", read)
-    monkeypatch.setattr(watching, "watch", watched)
+    monkeypatch.setattr(follow, "read", read)
+    monkeypatch.setattr(follow, "watch", watched)
     oncall.status(name="kafka", watch=watch, output=Output.TABLE, namespace="", context="", kubeconfig="")
     assert (unblocks in capsys.readouterr().out) is not watch
 

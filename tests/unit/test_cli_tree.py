@@ -11,7 +11,7 @@ from rich.console import Console
 from demo.picture import picture
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import NEVER_LOOKED_AT, UNSEEN
-from switchover.cli.tree import NOT_LOOKED_AT_AGAIN, changes, clock, seconds, tree
+from switchover.cli.display import NOT_LOOKED_AT_AGAIN, changes, clock, seconds, tree
 
 NOW = "2026-11-21T20:02:00Z"
 

@@ -20,9 +20,9 @@ from yarl import URL
 from fakes.api_on_loopback import ApiOnLoopback, on_loopback
 from fakes.api_server import NAMESPACE, Problem
 from switchover.answers.errors import Refused
+from switchover.cli.command import Place
 from switchover.cli.dashboard import HOST, serve
 from switchover.cli.objects import Found
-from switchover.cli.place import Place
 from unit.test_report import DANGEROUS, ELEMENTS, HOSTILE, Page, everywhere
 from unit.told_walks import told_walk
 

@@ -12,7 +12,7 @@ import pytest
 
 from fakes.api_on_loopback import ApiOnLoopback, on_loopback
 from fakes.api_server import Problem
-from switchover.cli import dashboard_page
+from switchover.cli import dashboard as served
 from unit.browser import Tab, browser
 from unit.test_dashboard import dashboard, names
 from unit.told_walks import told_walk
@@ -75,10 +75,10 @@ async def test_each_page_is_readable(width: int, scheme: str, tmp_path: Path) ->
 @pytest.fixture
 def each_second(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Pages are read again each second."""
-    monkeypatch.setattr(dashboard_page, "EVERY_SECONDS", 1)
-    dashboard_page.live.cache_clear()
+    monkeypatch.setattr(served, "EVERY_SECONDS", 1)
+    served.live.cache_clear()
     yield
-    dashboard_page.live.cache_clear()
+    served.live.cache_clear()
 
 
 @pytest.mark.usefixtures("each_second")

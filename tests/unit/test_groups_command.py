@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from switchover.answers.observed import Known, Unknown
 from switchover.cli.command import Output
+from switchover.cli.display import document as written
 from switchover.cli.groups import Look, Ready, document, judged, table
-from switchover.cli.listing import document as written
 from switchover.cli.main import app
 from switchover.groups.picture import Facts
 from switchover.kafka.client.every_group import SeenGroup

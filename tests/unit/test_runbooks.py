@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from switchover.cli.explaining import REFERENCE, explain, plain, sections
+from switchover.cli.explain import REFERENCE, explain, plain, sections
 from switchover.cluster.rehearsal import judge
 from switchover.engine import reconcile
 from switchover.groups import preflight as groups

@@ -20,14 +20,13 @@ from rich.console import Console
 
 from fakes.clock import Clock
 from switchover.api.status import Severity
-from switchover.cli import acting, listing
-from switchover.cli.command import Output
+from switchover.cli import acts, display
+from switchover.cli.command import Output, clean
+from switchover.cli.display import changes, tree
 from switchover.cli.export import Document
 from switchover.cli.objects import Found
 from switchover.cli.report import report_of
 from switchover.cli.report_page import html, markdown
-from switchover.cli.terminal import clean
-from switchover.cli.tree import changes, tree
 from switchover.cluster.rehearsal import report as rehearsal
 from switchover.engine.calls import Call, News
 from switchover.engine.figures import Figure
@@ -103,13 +102,13 @@ def _changes(text: str) -> Shape:
 def _table(text: str) -> Shape:
     found = _object("a")
     found.resource["status"]["waitingForSummary"] = text
-    return _printed(listing.table([found], 1.8e9, everywhere=True))
+    return _printed(display.table([found], 1.8e9, everywhere=True))
 
 
 def _documents(text: str) -> Shape:
     value = clean({text: [text]})
     what = {"a": text, "b": [value]}
-    written = [listing.document(what, form) for form in (Output.YAML, Output.JSON)]
+    written = [display.document(what, form) for form in (Output.YAML, Output.JSON)]
     assert json.loads(written[1]) == what
     assert text.encode(errors="replace").decode() != text or yaml.safe_load(written[0]) == what, "no half of a pair in YAML"
     return [all(line.isprintable() and line.isascii() for line in each.split("\n")) for each in written]
@@ -125,7 +124,7 @@ def _export(text: str) -> Shape:
 
 def _json_patch(text: str) -> Shape:
     before = dict(_object("a").resource)
-    operations = acting.approval_patch(before, acting.Approval("Finalize", text, text, "0" * 16))
+    operations = acts.approval_patch(before, acts.Approval("Finalize", text, text, "0" * 16))
     after = jsonpatch.apply_patch(deepcopy(before), json.loads(json.dumps(operations)))
     assert {**after, "spec": 0} == {**before, "spec": 0}
     assert after["spec"]["approvals"][-1] == {"name": "Finalize", "planHash": "0" * 16, "approver": text, "reason": text}

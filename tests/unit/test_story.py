@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from switchover.answers.errors import Fenced, Refused
-from switchover.cli import talking
+from switchover.cli import follow
 from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, Found
 from switchover.cluster import effects as cluster
 from switchover.cluster.kind import KafkaMigrations
@@ -151,7 +151,7 @@ async def test_what_could_not_be_done_stands_in_the_story_of_the_migration(effec
     log = [json.dumps({"message": each.getMessage(), "story": each.story, "namespace": each.namespace})
            for each in caplog.records]
     found = Found(KAFKA_MIGRATION, {"metadata": {"name": "kafka", "namespace": "shop"}})
-    act, outcome = (line for _, line in talking.story_of(log, found))
+    act, outcome = (line for _, line in follow.story_of(log, found))
     assert act == f"act: {effect}"
     assert outcome.endswith(str(error))
 
@@ -169,9 +169,9 @@ def test_of_a_log_the_story_of_the_very_object_is_shown():
            line("act: evict pod kafka-0", "kmig/kafka")]
     metadata = {"metadata": {"name": "kafka", "namespace": "shop"}}
     time = "2026-11-27T10:00:01Z"
-    assert list(talking.story_of(log, Found(KAFKA_MIGRATION, metadata))) == [
+    assert list(follow.story_of(log, Found(KAFKA_MIGRATION, metadata))) == [
         (time, "step: Preflight"), (time, "act: evict pod kafka-0")]
-    assert [line for _, line in talking.story_of(log, Found(CONSUMER_GROUP_MIGRATION, metadata))] == [
+    assert [line for _, line in follow.story_of(log, Found(CONSUMER_GROUP_MIGRATION, metadata))] == [
         "of the group of that name"]
 
 

@@ -1,20 +1,26 @@
-"""What the commands have in common: the program, the options that say where Kubernetes is, and how a refusal is told."""
+"""What the commands have in common: the program, its options, how a refusal is shown, and what reaches a terminal."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from switchover.cli.place import Place
 from switchover.text.visible import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
                   context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+WIDE = 10_000
+"""Columns of an output of which no line is cut or folded."""
 
 
 class Output(StrEnum):
@@ -23,6 +29,15 @@ class Output(StrEnum):
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """API server and namespace; "" is left to the kubeconfig, and in a pod to its service account."""
+
+    namespace: str = ""
+    context: str = ""
+    kubeconfig: str = ""
 
 
 def give_up(why: str, code: int = 2) -> NoReturn:
@@ -129,3 +144,22 @@ def of_cluster(function: Callable[..., Any]) -> Callable[..., Any]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
+
+def console(*, folds: bool = True) -> "Console":
+    """Standard output, for tables; `folds`: a terminal's lines. A command that we fold would be pasted as several."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if folds and sys.stdout.isatty() else WIDE)
+
+
+def clean(value: Any) -> Any:
+    """A JSON value with every text in it, and every key, printable."""
+    match value:
+        case str():
+            return printable(value)
+        case Mapping():
+            return {printable(str(key)): clean(each) for key, each in value.items()}
+        case Sequence():
+            return [clean(each) for each in value]
+        case _:
+            return value

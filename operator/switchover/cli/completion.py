@@ -8,9 +8,9 @@ from typing import Any
 
 from kubernetes.aio.config import list_kube_config_contexts
 
+from switchover.cli.command import Place
 from switchover.cli.kube import connected, kubeconfig_of
 from switchover.cli.objects import KINDS, every, find
-from switchover.cli.place import Place
 from switchover.kubernetes.client.api_server import ApiServer
 
 SECONDS = 3.0

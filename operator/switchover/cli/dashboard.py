@@ -1,4 +1,4 @@
-"""`switchover dashboard`: the migrations and their reports for the browser on this machine, read anew for each look.
+"""`switchover dashboard`: the migrations and their reports for the browser on this machine, read again for each look.
 
 It answers GET on 127.0.0.1 alone, and only who knows the token in the address that it prints: other users of this machine
 reach that port, too. It must be asked for by a name of this machine: a page of somebody else's whose name was made to lead
@@ -9,22 +9,63 @@ import asyncio
 import hmac
 import re
 import secrets
-from collections.abc import Awaitable, Callable
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from switchover.answers.errors import Refused, Unreachable
 from switchover.api.schema import DNS_LABEL
-from switchover.cli.command import in_words
-from switchover.cli.dashboard_page import index, live, policy, trouble
+from switchover.cli.command import Place, clean, in_words
+from switchover.cli.display import COLUMNS, cells
 from switchover.cli.kube import connected
-from switchover.cli.objects import KINDS, every
-from switchover.cli.place import Place
-from switchover.cli.report_page import html
+from switchover.cli.objects import KINDS, Found, every
+from switchover.cli.report_page import Live, html, moment, template
 from switchover.cli.reporting import now, report
+
+EVERY_SECONDS = 5
+
+
+@cache
+def live(home: str) -> Live:
+    """What makes a page read itself again, and where all migrations are shown; "" for who may not see them."""
+    return Live(EVERY_SECONDS, (files(__package__) / "live.js").read_text(encoding="utf-8"), home)
+
+
+@cache
+def policy() -> str:
+    """The Content-Security-Policy: our one script, and it asks nobody but us."""
+    script = b64encode(sha256(live("").script.encode()).digest()).decode()
+    return (f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'; connect-src 'self'; "
+            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+
+
+def index(found: Sequence[Found], namespace: str, written: datetime, home: str) -> str:
+    """The migrations of a namespace, or of all ("") with a column that says which."""
+    rows = []
+    for each in found:
+        of, name = (each.resource["metadata"][key] for key in ("namespace", "name"))
+        own = clean((*cells(each, written.timestamp()), *(() if namespace else (of,))))
+        rows.append((f"{home}{of}/{each.kind.short}/{name}", own))
+    return _rendered(home, f"Migrations in {f'namespace {namespace}' if namespace else 'all namespaces'}", rows=rows,
+                 names=COLUMNS if namespace else (*COLUMNS, "NAMESPACE"), written=written)
+
+
+def trouble(words: str, answered: datetime | None = None, home: str = "") -> str:
+    """The words, and when the page was last read well, if ever."""
+    last = f"The last good answer was of {moment(answered)}." if answered else "There was no good answer yet."
+    return _rendered(home, "Nothing can be shown", trouble=(clean(words), last))
+
+
+def _rendered(home: str, title: str, **given: object) -> str:
+    return template("dashboard.html.j2").render(live=live(home), title=clean(title), **{"trouble": (), **given})
+
 
 HOST = "127.0.0.1"
 _OURS = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?", re.IGNORECASE)

@@ -9,13 +9,13 @@ from typing import Any
 
 from switchover.answers.errors import Refused, Unreachable
 from switchover.api.meta import API_VERSION, GROUP
+from switchover.cli.acts_written import who_am_i
+from switchover.cli.command import Place
+from switchover.cli.display import clock, is_current
+from switchover.cli.explain import paths, schemas
 from switchover.cli.kube import connected
 from switchover.cli.objects import APPLY_CRDS, KINDS, every
 from switchover.cli.operators import age, is_renewed, leases, operator_deployments, operator_pods, release, runs, state
-from switchover.cli.place import Place
-from switchover.cli.schemas import paths, schemas
-from switchover.cli.tree import clock, is_current
-from switchover.cli.writing import who_am_i
 from switchover.kubernetes.client.api_server import ApiServer, Forbidden, NotFound
 from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.lease import holder_of

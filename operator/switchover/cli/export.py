@@ -12,9 +12,9 @@ import yaml
 
 from switchover.answers.clock import WallClock
 from switchover.answers.errors import Refused
+from switchover.cli.command import Place
 from switchover.cli.kube import connected
 from switchover.cli.objects import KAFKA_MIGRATION, bare, read_migration
-from switchover.cli.place import Place
 from switchover.cluster import names
 from switchover.cluster.controllers import borrowed
 from switchover.cluster.door import brokers

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from switchover.answers.errors import Refused
-from switchover.cli.place import Place
+from switchover.cli.command import Place
 from switchover.kubernetes.client.api_server import ApiServer, connect
 
 

@@ -1,21 +1,27 @@
-"""What `switchover lag` shows: a table with words for what does not pass, a line of progress, or JSON."""
+"""What `switchover lag` shows, and where: a table that says why something does not pass, a line of progress, or JSON."""
 
+import asyncio
+import contextlib
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from rich.console import Console, RenderableType
 from rich.console import Group as Lines
-from rich.console import RenderableType
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from switchover.cli.lag import GroupReport, Report
+from switchover.cli.command import console
+from switchover.cli.lag import EXIT_CODES, GroupReport, Question, Report, follow_from_here
 from switchover.lag import words
 from switchover.lag.group import TopicPartition
 from switchover.lag.samples import NONE
 from switchover.lag.verdicts import Effect, Verdict
 from switchover.lag.watch import Assessment
+from switchover.runtime.garbage import look_seldom
 from switchover.shared.grouped import grouped
 from switchover.text.visible import printable
 
@@ -139,3 +145,40 @@ def _few(names: list[str]) -> str:
 
 def _iso(milliseconds: float) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def show(question: Question, *, watch: bool, as_json: bool) -> int:
+    """Show reports until there is a verdict, or with `watch` until Ctrl-C; the exit code.
+
+    Raises Refused and Unreachable as `follow` does.
+    """
+    look_seldom()
+    screen = console()
+    last: Report | None = None
+
+    async def follow(tell: Callable[[Report], None]) -> None:
+        nonlocal last
+        async with contextlib.aclosing(follow_from_here(question)) as reports:
+            async for report in reports:
+                tell(report)
+                if report.judged:
+                    last = report
+                    if not watch:
+                        return
+
+    with contextlib.suppress(KeyboardInterrupt):
+        if screen.is_terminal and not as_json:
+            with Live(console=screen, auto_refresh=False) as live:
+                asyncio.run(follow(lambda report: live.update(table(report), refresh=True)))
+        else:
+            asyncio.run(follow(lambda report: _print(screen, report, as_json)))
+    return EXIT_CODES[last.effect if last is not None else Effect.INCONCLUSIVE]
+
+
+def _print(screen: Console, report: Report, as_json: bool) -> None:
+    if not report.judged:
+        print(f"switchover: {progress(report)}", file=sys.stderr, flush=True)
+    elif as_json:
+        print(document(report), flush=True)
+    else:
+        screen.print(table(report))

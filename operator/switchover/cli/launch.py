@@ -7,8 +7,8 @@ from pathlib import Path
 import yaml
 
 from switchover.answers.errors import Refused, Unreachable
+from switchover.cli.command import Place
 from switchover.cli.kube import connected
-from switchover.cli.place import Place
 from switchover.kubernetes.launch import STORE, Launcher, Run, detected
 from switchover.kubernetes.launch import manifest as rendered
 

@@ -21,13 +21,13 @@ from switchover.cli.command import (
     Looked,
     Name,
     Output,
+    Place,
     give_up,
     of_cluster,
     print_lines,
     refusals,
 )
 from switchover.cli.command import app as app
-from switchover.cli.place import Place
 from switchover.kubernetes.launch import Launcher, Run
 from switchover.operator.settings import BadSettings, read_settings
 from switchover.text.visible import OneLine, printable
@@ -117,7 +117,7 @@ def preflight(
 
 def _show_look(look: "Look[Any]", lines: Iterable[str], output: Output) -> NoReturn:
     from switchover.cli import plan as planning
-    from switchover.cli.listing import document
+    from switchover.cli.display import document
 
     if output is Output.TABLE:
         print_lines(lines)
@@ -234,7 +234,7 @@ def lag(
     from switchover.answers.errors import Refused
     from switchover.cli.kafka import access_to
     from switchover.cli.lag import Question, thresholds_of
-    from switchover.cli.lag_screen import show
+    from switchover.cli.lag_output import show
 
     with refusals():
         if once and watch:
@@ -264,10 +264,10 @@ def groups(
     Exit code: 0 all was seen; 2 Kafka cannot be reached, or refuses; 3 something could not be seen.
     """
     from switchover.answers.clock import WallClock
+    from switchover.cli.command import console
+    from switchover.cli.display import document as written
     from switchover.cli.groups import document, look, table
     from switchover.cli.kafka import access_to
-    from switchover.cli.listing import document as written
-    from switchover.cli.terminal import console
 
     with refusals():
         found = asyncio.run(look(access_to(bootstrap_server, command_config), group or (), to.value, WallClock()))

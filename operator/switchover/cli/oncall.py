@@ -12,8 +12,7 @@ from typing import Annotated
 
 import typer
 
-from switchover.cli.command import Name, Output, Shown, Step, Yes, app, give_up, of_cluster, print_lines, refusals
-from switchover.cli.place import Place
+from switchover.cli.command import Name, Output, Place, Shown, Step, Yes, app, give_up, of_cluster, print_lines, refusals
 
 Everywhere = Annotated[bool, typer.Option("--all-namespaces", "-A", help="In all namespaces.")]
 Since = Annotated[str, typer.Option(help="Such as 15m, 2h or 1d.")]
@@ -28,18 +27,18 @@ def list_(
     output: Shown = Output.TABLE,
 ) -> None:
     """List migrations of both kinds."""
-    from switchover.cli import listing
+    from switchover.cli import display
+    from switchover.cli.command import console
     from switchover.cli.kube import connected
     from switchover.cli.objects import every
-    from switchover.cli.terminal import console
 
     async def read() -> None:
         async with connected(place) as server:
             found = await every(server, everywhere=everywhere)
             if output is not Output.TABLE:
-                typer.echo(listing.document(listing.manifests(found), output), nl=False)
+                typer.echo(display.document(display.manifests(found), output), nl=False)
             elif found:
-                console().print(listing.table(found, time.time(), everywhere=everywhere))
+                console().print(display.table(found, time.time(), everywhere=everywhere))
             else:
                 typer.echo(f"no migration in {'any namespace' if everywhere else f'namespace {server.namespace}'}")
 
@@ -59,20 +58,20 @@ def status(
 
     That is its steps, the batch under way, its nodes or slots with their modes, and each gate with what unblocks it.
     """
-    from switchover.cli import listing, watching
-    from switchover.cli.terminal import console as on_screen
-    from switchover.cli.tree import tree
+    from switchover.cli import display, follow
+    from switchover.cli.command import console as on_screen
+    from switchover.cli.display import tree
 
     console = on_screen(folds=watch)
     try:
         if output is not Output.TABLE:
             if watch:
                 give_up(f"--watch shows the table alone: leave out --output {output}")
-            typer.echo(listing.document(listing.manifest(asyncio.run(watching.read(place, name))), output), nl=False)
+            typer.echo(display.document(display.manifest(asyncio.run(follow.read(place, name))), output), nl=False)
         elif watch:
-            asyncio.run(watching.watch(place, name, console))
+            asyncio.run(follow.watch(place, name, console))
         else:
-            console.print(tree(asyncio.run(watching.read(place, name)).resource, time.time()))
+            console.print(tree(asyncio.run(follow.read(place, name)).resource, time.time()))
     except KeyboardInterrupt:
         raise typer.Exit(0) from None
 
@@ -91,9 +90,9 @@ def wait(
 
     Exit code: 0 it is there; 1 it has ended otherwise, or is gone; 2 refused; 3 timed out.
     """
-    from switchover.cli.terminal import console
-    from switchover.cli.watching import Goal, say_on
-    from switchover.cli.watching import wait as waited
+    from switchover.cli.command import console
+    from switchover.cli.follow import Goal, say_on
+    from switchover.cli.follow import wait as waited
 
     if goal not in tuple(Goal):
         give_up(f"--for {goal} is none of {', '.join(Goal)}")
@@ -118,7 +117,7 @@ def approve(
     yes: Yes = False,
 ) -> None:
     """Approve a step: it begins once its gates pass. Earlier approvals stay."""
-    from switchover.cli.writing import approve as approved
+    from switchover.cli.acts_written import approve as approved
 
     print_lines([asyncio.run(approved(place, name, step, reason, approver, field_manager, _confirmation(yes)))])
 
@@ -165,9 +164,9 @@ def abandon(place: Place, name: Name, yes: Yes = False) -> None:
 @of_cluster
 def events(place: Place, name: Name) -> None:
     """Print the Events of a migration, oldest first."""
-    from switchover.cli import talking
+    from switchover.cli import follow
 
-    print_lines(asyncio.run(talking.events(place, name)) or ["no Events: the API server keeps them for an hour by default"])
+    print_lines(asyncio.run(follow.events(place, name)) or ["no Events: the API server keeps them for an hour by default"])
 
 
 @app.command()
@@ -179,10 +178,10 @@ def logs(
     tail: Tail = 100_000,
 ) -> None:
     """Print what the operator logged about a migration."""
-    from switchover.cli import talking
-    from switchover.cli.watching import duration
+    from switchover.cli import follow
+    from switchover.cli.follow import duration
 
-    print_lines(asyncio.run(talking.logs(place, name, duration(since), tail)) or [
+    print_lines(asyncio.run(follow.logs(place, name, duration(since), tail)) or [
         f"the operator has logged nothing about {name} in the last {since}"])
 
 
@@ -198,10 +197,10 @@ def story(
 
     It tells what changed from one pass to the next, and is read from the log of the operator's pod (log level INFO).
     """
-    from switchover.cli import talking
-    from switchover.cli.watching import duration
+    from switchover.cli import follow
+    from switchover.cli.follow import duration
 
-    print_lines(asyncio.run(talking.story(place, name, duration(since), tail)) or [
+    print_lines(asyncio.run(follow.story(place, name, duration(since), tail)) or [
         f"no story in the last {since}: nothing changed, or the operator logs less than INFO, or text instead of JSON"])
 
 
@@ -215,7 +214,7 @@ def explain(
 
     Prints the runbook of a reason or gate, when a finding is found, or what the field means. Works offline.
     """
-    from switchover.cli.explaining import explain as explained
+    from switchover.cli.explain import explain as explained
 
     with refusals():
         typer.echo(explained(what).rstrip())
@@ -293,8 +292,8 @@ def doctor(place: Place) -> None:
 
 
 def _act(place: Place, name: str, what: str, yes: bool) -> None:
-    from switchover.cli.acting import Act
-    from switchover.cli.writing import act
+    from switchover.cli.acts import Act
+    from switchover.cli.acts_written import act
 
     print_lines([asyncio.run(act(place, name, Act(what), _confirmation(yes)))])
 
@@ -326,6 +325,6 @@ def _interruptible() -> Iterator[None]:
 
 def _reasons(incomplete: str) -> list[str]:
     from switchover.cli import gates
-    from switchover.cli.explaining import reasons
+    from switchover.cli.explain import reasons
 
     return [each for each in (*reasons(), *gates.names()) if each.startswith(incomplete)]

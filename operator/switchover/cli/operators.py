@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from switchover.cli.acting import Act
+from switchover.cli.acts import Act
+from switchover.cli.display import seconds
 from switchover.cli.objects import Found
-from switchover.cli.tree import seconds
 from switchover.kubernetes.client.api_server import ApiServer, Forbidden
 from switchover.kubernetes.lease import holder_of
 

@@ -17,10 +17,10 @@ from switchover.answers.observed import Known
 from switchover.api.schema import mistakes
 from switchover.api.status import Finding, Severity
 from switchover.api.status import Verdict as Outcome
+from switchover.cli.command import Place
 from switchover.cli.kube import connected
 from switchover.cli.objects import KAFKA_MIGRATION, Found, find, in_file
 from switchover.cli.operators import running
-from switchover.cli.place import Place
 from switchover.cluster.estimate import direction_seconds, rollback_seconds
 from switchover.cluster.kind import KafkaMigrations
 from switchover.cluster.picture import Picture

@@ -13,9 +13,9 @@ from switchover.answers.clock import WallClock
 from switchover.answers.errors import Refused, Unreachable
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.schema import mistakes
+from switchover.cli.command import Place
 from switchover.cli.kube import connected
 from switchover.cli.objects import KAFKA_MIGRATION, in_file
-from switchover.cli.place import Place
 from switchover.cluster import names
 from switchover.cluster.door.brokers import upgraded
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of

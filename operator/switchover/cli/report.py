@@ -21,9 +21,8 @@ from switchover.api.lenient import given, lenient
 from switchover.api.meta import EventTimes, MigrationSpec, ObjectMeta
 from switchover.api.schema import rfc3339
 from switchover.api.status import AcceptedApproval, Answer, Finding, GateStreak, MigrationStatus, Transition, WaitingFor
-from switchover.cli.objects import Found
-from switchover.cli.steps import nodes_of, preview_of, spec_in, status_in
-from switchover.cli.terminal import clean
+from switchover.cli.command import clean
+from switchover.cli.objects import Found, nodes_of, preview_of, spec_in, status_in
 from switchover.cli.timeline import Stage, begins, stages_of, typed
 from switchover.engine.status import HISTORY_KEPT
 

@@ -18,11 +18,10 @@ from switchover.api.kafka_migration import RestartPace
 from switchover.api.schema import Model, rfc3339
 from switchover.api.status import AcceptedApproval, Answer, Direction, Finding, GateStreak, Transition, WaitingFor
 from switchover.cli.command import Output
-from switchover.cli.listing import document
+from switchover.cli.display import clock, document
 from switchover.cli.plots import COLOURS, Points, drawn, is_dashed
 from switchover.cli.report import Irreversible, Line, Measured, Report
 from switchover.cli.timeline import Batch, Stage
-from switchover.cli.tree import clock
 from switchover.text.visible import in_markdown
 
 UNKNOWN = "Unknown"

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from switchover.answers.errors import Refused
+from switchover.cli.command import Place
+from switchover.cli.follow import events_of
 from switchover.cli.kube import connected
 from switchover.cli.objects import find
 from switchover.cli.operators import operator_deployments, release
-from switchover.cli.place import Place
 from switchover.cli.report import Report, report_of
 from switchover.cli.report_page import html, json_of, markdown
-from switchover.cli.talking import events_of
 from switchover.kubernetes.client.api_server import ApiServer, Forbidden
 
 WRITERS = {"html": html, "json": json_of, "md": markdown}

@@ -1,15 +1,15 @@
-"""The acts of `acting`, done: read, shown, confirmed, written; and read again where somebody was faster."""
+"""The acts of a person, done: read, shown, confirmed, written; and read again where somebody was faster."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
 from switchover.answers.errors import Fenced, Refused
-from switchover.cli import acting
-from switchover.cli.acting import Act, Approval
+from switchover.cli import acts
+from switchover.cli.acts import Act, Approval
+from switchover.cli.command import Place
 from switchover.cli.kube import connected
 from switchover.cli.objects import Found, again, find, path
 from switchover.cli.operators import warnings
-from switchover.cli.place import Place
 from switchover.kubernetes.client.api_server import ApiServer, Conflict, NotFound
 
 TRIES = 10
@@ -25,20 +25,20 @@ async def approve(place: Place, name: str, step: str, reason: str, approver: str
     """Approve a step of the plan that is on record now, beside whatever was approved before; what was done, in words."""
     async with connected(place) as server:
         found = await find(server, name)
-        hashed = acting.plan_to_approve(found, step)
+        hashed = acts.plan_to_approve(found, step)
         approval = Approval(step, approver or await who_am_i(server), reason, hashed)
-        if by := acting.approved_by(found, approval):
+        if by := acts.approved_by(found, approval):
             return f"{step} of {found.name} was approved by {by} already"
-        confirm([*acting.approval_words(found, approval), *await warnings(server, found)])
+        confirm([*acts.approval_words(found, approval), *await warnings(server, found)])
 
         async def write(found: Found) -> str:
-            if by := acting.approved_by(found, approval):
+            if by := acts.approved_by(found, approval):
                 return f"{step} of {found.name} was approved by {by} at the same moment"
-            await server.json_patch(path(server, found), acting.approval_patch(found.resource, approval), manager=manager)
+            await server.json_patch(path(server, found), acts.approval_patch(found.resource, approval), manager=manager)
             return f"{step} of {found.name} is approved"
 
         def look_again(found: Found) -> None:
-            if acting.plan_to_approve(found, step) != hashed:
+            if acts.plan_to_approve(found, step) != hashed:
                 raise Refused(f"the plan of {found.name} has changed since it was shown: look again")
 
         return await _written(server, found, write, look_again)
@@ -48,14 +48,14 @@ async def act(place: Place, name: str, what: Act, confirm: Confirm) -> str:
     """Pause, resume, roll back, retry or abandon; what was done, in words."""
     async with connected(place) as server:
         found = await find(server, name)
-        acting.refuse(found, what)
-        confirm([*acting.words(found, what), *await warnings(server, found, what)])
+        acts.refuse(found, what)
+        confirm([*acts.words(found, what), *await warnings(server, found, what)])
 
         async def write(found: Found) -> str:
             await _write(server, found, what)
-            return f"{found.name} {acting.done(found, what)}"
+            return f"{found.name} {acts.done(found, what)}"
 
-        return await _written(server, found, write, lambda found: acting.refuse(found, what))
+        return await _written(server, found, write, lambda found: acts.refuse(found, what))
 
 
 async def who_am_i(server: ApiServer) -> str:
@@ -71,10 +71,10 @@ async def who_am_i(server: ApiServer) -> str:
 async def _write(server: ApiServer, found: Found, what: Act) -> None:
     where = path(server, found)
     if what is not Act.ABANDON:
-        patch = acting.retry_patch(found.resource) if what is Act.RETRY else acting.desired_patch(found.resource, what)
+        patch = acts.retry_patch(found.resource) if what is Act.RETRY else acts.desired_patch(found.resource, what)
         await server.json_patch(where, patch, manager=MANAGER)
         return
-    await server.json_patch(where, acting.abandon_patch(found.resource), manager=MANAGER)
+    await server.json_patch(where, acts.abandon_patch(found.resource), manager=MANAGER)
     await server.request("DELETE", where, {"preconditions": {"uid": found.resource["metadata"]["uid"]}})
 
 

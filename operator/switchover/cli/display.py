@@ -1,11 +1,15 @@
-"""A migration as people watch it: a tree for a terminal, one line per change elsewhere. Pure: no clock, no I/O.
+"""A migration as people see it: a tree for a terminal, a row of a table, one line per change, a document.
 
-Both take the resource as the API server returns it (JSON), of either kind, so that they show what any user sees.
+Pure: no clock, no I/O. Each takes the resource as the API server returns it (JSON), of either kind.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
+import yaml
+from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
@@ -13,10 +17,22 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigrationStatus
 from switchover.api.kafka_migration import KafkaMigrationStatus, NodeStatus
 from switchover.api.lenient import given
 from switchover.api.status import NEVER_LOOKED_AT, Direction, MigrationStatus, Phase, WaitingFor
-from switchover.cli.steps import UNREAD, Resource, mode_of, nodes_of, phase_of, preview_of, status_in, step_record, steps_of
-from switchover.cli.terminal import clean
+from switchover.cli.command import Output, clean
+from switchover.cli.objects import (
+    UNREAD,
+    Found,
+    Resource,
+    mode_of,
+    nodes_of,
+    phase_of,
+    preview_of,
+    status_in,
+    step_record,
+    steps_of,
+)
 from switchover.engine.approvals import PREFLIGHT
 from switchover.reasons.walk import MUST_HOLD
+from switchover.text.visible import printable
 
 _STYLES = {"Pass": "green", "Wait": "yellow", "Fail": "bold red", "Unknown": "magenta"}
 NODES_SHOWN = 20
@@ -225,3 +241,46 @@ def _current(branch: Tree, status: MigrationStatus, now: float) -> None:
         waiting = branch.add(line)
         if item.unblocks:
             waiting.add(Text(f"unblocks: {item.unblocks}", style="dim"))
+
+
+COLUMNS = ("NAME", "PHASE", "STEP", "PROGRESS", "WAITING FOR", "ETA", "ROLLBACK", "AGE")
+
+
+def table(found: Sequence[Found], now: float, *, everywhere: bool) -> Table:
+    """A line for each. `now`: seconds (epoch)."""
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("NAMESPACE", *COLUMNS) if everywhere else COLUMNS:
+        shown.add_column(name, no_wrap=name != "WAITING FOR", overflow="fold")
+    for each in found:
+        namespace = (each.resource["metadata"]["namespace"],) if everywhere else ()
+        shown.add_row(*(Text(printable(str(cell))) for cell in (*namespace, *cells(each, now))))
+    return shown
+
+
+def cells(found: Found, now: float) -> tuple[str, ...]:
+    """What the columns say of one."""
+    status, progress = found.status, found.status.progress
+    eta = progress.estimated_completion_time
+    return (
+        found.name, phase_of(status), progress.step or "-", progress.summary or "-", status.waiting_for_summary or "-",
+        f"in {clock(max(0.0, eta.timestamp() - now))}" if eta else "-",
+        {"True": "yes", "False": "no"}.get(condition(found.resource, "RollbackAvailable"), "-"),
+        clock(max(0.0, now - seconds(found.resource["metadata"]["creationTimestamp"]))))
+
+
+def document(what: Any, output: Output) -> str:
+    """A JSON value in ASCII, so that no text in it does anything to a terminal."""
+    if output is Output.JSON:
+        return json.dumps(what, indent=2) + "\n"
+    return yaml.safe_dump(what, sort_keys=False, width=10_000)
+
+
+def manifest(found: Found) -> Mapping[str, Any]:
+    """The object without its managed fields, which nobody reads."""
+    metadata = {key: value for key, value in found.resource["metadata"].items() if key != "managedFields"}
+    return {**found.resource, "metadata": metadata}
+
+
+def manifests(found: Sequence[Found]) -> Mapping[str, Any]:
+    """Several, as kubectl has them."""
+    return {"apiVersion": "v1", "kind": "List", "items": [manifest(each) for each in found]}

@@ -1,5 +1,6 @@
 """What a person may ask of a migration: what each act says before it is done, and the patch that it is. Pure."""
 
+
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +11,8 @@ from switchover.answers.errors import Refused
 from switchover.api.lenient import given
 from switchover.api.meta import DesiredState
 from switchover.api.status import Phase
-from switchover.cli.objects import KAFKA_MIGRATION, Found
-from switchover.cli.steps import UNREAD, mode_of, nodes_of, preview_of, status_in, step_record
-from switchover.cli.tree import clock, is_backward, wait_words
+from switchover.cli.display import clock, is_backward, wait_words
+from switchover.cli.objects import KAFKA_MIGRATION, UNREAD, Found, mode_of, nodes_of, preview_of, status_in, step_record
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.intent import ABANDON, RETRY, retry_of

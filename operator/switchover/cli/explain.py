@@ -2,17 +2,39 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from switchover.answers.errors import Refused
+from switchover.api.crds import definitions
 from switchover.cli.objects import KINDS
-from switchover.cli.schemas import Schema, properties, schemas
 from switchover.reasons import REASONS
 from switchover.reasons.notes import NOTES
 from switchover.reasons.reason import Reason
+
+Schema = Mapping[str, Any]
+
+
+def schemas() -> Mapping[str, Schema]:
+    """By the kind's name."""
+    return {crd["spec"]["names"]["kind"]: crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] for crd in definitions()}
+
+
+def properties(schema: Schema) -> Mapping[str, Schema]:
+    """The fields of an object, or of each item of a list."""
+    found: Mapping[str, Schema] = schema.get("items", schema).get("properties", {})
+    return found
+
+
+def paths(schema: Schema, prefix: str = "") -> Iterator[str]:
+    """Those of all fields, as spec.approvals.name."""
+    for name, inner in properties(schema).items():
+        yield f"{prefix}{name}"
+        yield from paths(inner, f"{prefix}{name}.")
+
 
 RUNBOOKS = files("switchover") / "runbooks"
 """docs/runbooks, which travels with the package."""
