@@ -12,7 +12,7 @@ from switchover.api.consumer_group_migration import ContainerChange
 from switchover.engine.effects import Effect
 from switchover.engine.policy import NOTHING_MORE
 from switchover.engine.reconcile import Reconciler
-from switchover.groups.kind import ConsumerGroupMigrations
+from switchover.groups.kind import consumer_group_migrations
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.members import MemberWorkload
@@ -72,7 +72,7 @@ async def perform(workloads: KubernetesWorkloads, effect: Effect | None) -> None
     """As the reconciler does it, which makes a note of what was fenced or refused; here that is an error."""
     assert effect is not None
     nobody: Any = None
-    kind = ConsumerGroupMigrations(NOTHING_MORE)
+    kind = consumer_group_migrations(NOTHING_MORE)
     reconciler: Any = Reconciler(kind, "test", "me", nobody, workloads, nobody, nobody, nobody, nobody)
     memory = SimpleNamespace(fenced=0, refused="")
     await reconciler._perform(SimpleNamespace(metadata=SimpleNamespace(name="orders")), effect, memory)

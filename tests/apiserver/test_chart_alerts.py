@@ -10,9 +10,9 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from apiserver.charts import judged, of, rendered
-from switchover.cluster.kind import KafkaMigrations
+from switchover.cluster.kind import kafka_migrations
 from switchover.engine.policy import Policy
-from switchover.groups.kind import ConsumerGroupMigrations
+from switchover.groups.kind import consumer_group_migrations
 from switchover.operator.metrics import Metrics
 from unit.statuses import Object, all_objects
 
@@ -43,7 +43,7 @@ def test_each_alert_fires_when_it_should_and_is_quiet_otherwise(rules: Path) -> 
     assert {(alert, fires) for alert in alerts for fires in (True, False)} == set(told), "each alert has a case of both"
 
 
-KINDS = {"KafkaMigration": KafkaMigrations(Policy(), ""), "ConsumerGroupMigration": ConsumerGroupMigrations(Policy())}
+KINDS = {"KafkaMigration": kafka_migrations(Policy(), ""), "ConsumerGroupMigration": consumer_group_migrations(Policy())}
 
 
 def called_for(found: Object) -> Iterator[str]:

@@ -26,7 +26,7 @@ from simulation.history import LogWitness, Witness
 from simulation.virtual_time import Timeline, live
 from switchover.answers import ask
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.cluster.kind import KafkaMigrations
+from switchover.cluster.kind import kafka_migrations
 from switchover.engine.calls import Call, News
 from switchover.engine.policy import NOTHING_MORE
 from switchover.engine.ports import Notify, Undelivered
@@ -388,7 +388,7 @@ async def operate(
     metrics = Metrics(metrics_registry, timeline.now)
     measured = MeasuredMigrations(migrations, metrics)
     reconciler = Reconciler(
-        KafkaMigrations(NOTHING_MORE, "switchover:1"), NAMESPACE, identity, measured, workloads, watched, connections,
+        kafka_migrations(NOTHING_MORE, "switchover:1"), NAMESPACE, identity, measured, workloads, watched, connections,
         timeline, metrics.migrations("KafkaMigration", NAMESPACE), DOCS, notify)
     watch = Watch([NAMESPACE])
     kopf.on.login(registry=watch.registry)(login)

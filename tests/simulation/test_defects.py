@@ -10,7 +10,7 @@ from fakes.kafka_ports import SimulatedNodes
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.moments import before_finalize, quiet_for, reference, until_step
 from switchover.answers import ask
-from switchover.cluster.kind import KafkaMigrations
+from switchover.engine import reconcile
 from switchover.engine.calls import News
 from switchover.engine.ports import TooMuchWork
 from switchover.kafka.node import WholeView
@@ -32,7 +32,7 @@ def test_a_defect_is_written_and_the_migration_goes_on_when_it_is_mended(
     until_step(world, "MoveBrokers", 1)
     world.defective = True
     with monkeypatch.context() as broken:
-        broken.setattr(KafkaMigrations, "plan", lambda *_: {}["s3cret"])
+        broken.setattr(reconcile, "decide", lambda *_: {}["s3cret"])
         assert world.live(lambda: stalled(world).get("reason") == "Defect")
         told = stalled(world)
         assert (told["status"], world.status["phase"], world.status["waitingForSummary"]) == ("True", "Stalled", "Defect")
@@ -60,7 +60,7 @@ def test_an_object_that_takes_too_much_work_stalls_alone_and_is_tried_seldom_wha
         raise TooMuchWork("Interrupted in engine/windows.py:34 (open_now)")
 
     with monkeypatch.context() as broken:
-        broken.setattr(KafkaMigrations, "plan", too_much)
+        broken.setattr(reconcile, "decide", too_much)
         assert world.live(lambda: stalled(world).get("reason") == "TooMuchWork")
         told = stalled(world)
         assert (told["status"], world.status["phase"]) == ("True", "Stalled")
@@ -177,7 +177,7 @@ def test_whoever_watches_prometheus_is_told_of_it_too_and_by_an_operator_that_ha
     with monkeypatch.context() as broken:
         if reason == "Defect":
             world.defective = True
-            broken.setattr(KafkaMigrations, "plan", lambda *_: {}["s3cret"])
+            broken.setattr(reconcile, "decide", lambda *_: {}["s3cret"])
         put([] if reason == "InvalidSpec" else spec["brokers"], "none" if reason == "StatusUnreadable" else history)
         for _ in ("the operator that met it", "the next one"):
             assert world.live(lambda: told() == wanted, limit=60)

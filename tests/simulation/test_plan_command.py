@@ -12,7 +12,7 @@ from simulation.migration_world import NAME, SPEC, MigrationWorld, simulated
 from simulation.virtual_time import VirtualLoop
 from switchover.cli.objects import in_file
 from switchover.cli.plan import Look, document, look, preflight, words
-from switchover.cluster.kind import KafkaMigrations
+from switchover.cluster.kind import kafka_migrations
 from switchover.engine.policy import Policy
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.survey import KubernetesSurvey
@@ -34,7 +34,7 @@ def looked(world: MigrationWorld, manifest: str = "") -> Look[Any]:
         applied = loop.run_until_complete(migrations.get(NAME))
         resource = in_file(manifest, NAMESPACE).resource if manifest else applied
         assert resource is not None
-        kind = KafkaMigrations(Policy(images=("*",)), "*")
+        kind = kafka_migrations(Policy(images=("*",)), "*")
         return loop.run_until_complete(look(resource, kind, NAMESPACE, connections, world.timeline))
     finally:
         loop.close()

@@ -24,7 +24,7 @@ from switchover.engine.story import Page, next_page
 from switchover.groups.facts import GroupSample
 from switchover.groups.gates.convergence import expected
 from switchover.groups.gates.lag import thresholds
-from switchover.groups.kind import ConsumerGroupMigrations
+from switchover.groups.kind import consumer_group_migrations
 from switchover.groups.picture import Facts, Fleet, Picture
 from switchover.groups.workloads.change import original_name
 from switchover.kafka.group import GroupState, OffsetsTopic, Readiness
@@ -51,7 +51,7 @@ from unit.group_world import World
 SECONDS = 3.0
 """Between two passes; each sweeps the group's offsets."""
 WINDOW_SECONDS = 300.0
-KIND = ConsumerGroupMigrations(Policy(images=("pipeline",), claims=("pipeline",)))
+KIND = consumer_group_migrations(Policy(images=("pipeline",), claims=("pipeline",)))
 KEEPS_UP = assessment(spec_of())
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
@@ -111,8 +111,8 @@ class Walk:
         decision = decide(KIND.plan(picture), picture, KIND.intent(self.migration), self.streaks, picture.now)
         self.streaks = dict(decision.streaks)
         before = picture.position
-        self.migration = KIND.fold(self.migration, picture, decision, Spent(), KIND.remaining(picture, decision),
-                                   dict(KIND.observed_modes(picture)))
+        self.migration = self.migration.evolve(status=KIND.next_status(
+            self.migration, picture, decision, Spent(), KIND.remaining(picture, decision), KIND.observed_modes(picture)))
         if self.story is not None:
             self.page, lines = next_page(self.page, before, KIND.digest(picture), decision)
             acts = [f"act: {effect}" for effect in decision.effects]

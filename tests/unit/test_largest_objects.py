@@ -16,10 +16,10 @@ from patience import within_processor_time
 from switchover.cli.objects import KINDS, Found
 from switchover.cli.report import report_of
 from switchover.cli.report_page import json_of, markdown
-from switchover.cluster.kind import KafkaMigrations
+from switchover.cluster.kind import kafka_migrations
 from switchover.engine.policy import NOTHING_MORE
 from switchover.engine.reconcile import Reconciler, _Memory
-from switchover.groups.kind import ConsumerGroupMigrations
+from switchover.groups.kind import consumer_group_migrations
 from unit import group_pictures, pictures
 from unit.group_pictures import workload_of
 from unit.largest import LARGEST_OBJECT, Place, Schema, filled, places, schema_of, size, type_of
@@ -86,7 +86,7 @@ def clusters() -> Sort:
     full = documented_of("KafkaMigration")[1]
     moved = pictures.moment("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER, ("kafka-0",), ACTIVE)
     brokers = [{"name": "kafka", "start": {"script": "/opt/kafka/bin/kafka-server-start.sh"}}]
-    return Sort(KafkaMigrations(NOTHING_MORE, "switchover:1"),
+    return Sort(kafka_migrations(NOTHING_MORE, "switchover:1"),
                 (_with(full), _with(full, backups={"skipReason": "none"}, brokers=brokers, rollout=PERCENT)),
                 told_walk("cluster done").resource, (pictures.moment("Preflight"), moved), schema_of("KafkaMigration"))
 
@@ -100,7 +100,7 @@ def groups() -> Sort:
     specs = tuple(_with(each, windows=more["windows"], holds=["HandOver"], approvals=approvals, workloads=[
         rolled if "protocol" in each["spec"] else {**each["spec"]["workloads"][0], "name": "orders"}]) for each in whole)
     specs = (*specs, _with(specs[0], rollout=PERCENT))
-    return Sort(ConsumerGroupMigrations(NOTHING_MORE), specs, told_walk("group done").resource,
+    return Sort(consumer_group_migrations(NOTHING_MORE), specs, told_walk("group done").resource,
                 (group_pictures.moment("Preflight", ""), group_pictures.moment("Rollout", "OOOOTT", (4, 5))),
                 schema_of("ConsumerGroupMigration"))
 

@@ -16,7 +16,7 @@ from switchover.cluster import figures as kraft
 from switchover.cluster import modes
 from switchover.cluster.facts import Facts
 from switchover.cluster.figures import METADATA_TYPE, figures
-from switchover.cluster.kind import KafkaMigrations
+from switchover.cluster.kind import kafka_migrations
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.cluster.status import next_status
@@ -27,7 +27,7 @@ from switchover.engine.plan import decide
 from switchover.engine.policy import Policy
 from switchover.engine.position import Batch, NodeRecord, Position
 from switchover.engine.status import Spent
-from switchover.groups.kind import ConsumerGroupMigrations
+from switchover.groups.kind import consumer_group_migrations
 from switchover.metadata.cluster import Difference
 from switchover.metadata.parity import Parity
 from switchover.operator.metrics import INFO, METRICS, Metrics
@@ -37,7 +37,7 @@ from unit.small_plan import BACKWARD, intent
 from unit.statuses import all_objects
 from unit.test_kraft_status import PICTURES, folded, taken_back
 
-KINDS = {"KafkaMigration": KafkaMigrations(Policy(), ""), "ConsumerGroupMigration": ConsumerGroupMigrations(Policy())}
+KINDS = {"KafkaMigration": kafka_migrations(Policy(), ""), "ConsumerGroupMigration": consumer_group_migrations(Policy())}
 GUIDE = Path(__file__).parents[2] / "docs" / "user-guide.md"
 
 

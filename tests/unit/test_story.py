@@ -12,7 +12,7 @@ from switchover.answers.errors import Fenced, Refused
 from switchover.cli import follow
 from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION, Found
 from switchover.cluster import effects as cluster
-from switchover.cluster.kind import KafkaMigrations
+from switchover.cluster.kind import kafka_migrations
 from switchover.coordination.mode import Mode
 from switchover.engine import effects
 from switchover.engine.effects import Effect, Elsewhere
@@ -145,7 +145,7 @@ class Says:
 async def test_what_could_not_be_done_stands_in_the_story_of_the_migration(effect, error, caplog):
     caplog.set_level(logging.INFO, "switchover")
     says = Says(error)
-    reconciler = Reconciler(KafkaMigrations(NOTHING_MORE, ""), "shop", "me", None, says, None, None, None, None)
+    reconciler = Reconciler(kafka_migrations(NOTHING_MORE, ""), "shop", "me", None, says, None, None, None, None)
     migration = SimpleNamespace(metadata=SimpleNamespace(name="kafka"))
     await reconciler._perform(migration, effect, SimpleNamespace(observer=says, refused="", fenced=0))
     log = [json.dumps({"message": each.getMessage(), "story": each.story, "namespace": each.namespace})

@@ -13,16 +13,17 @@ from pydantic import ValidationError
 
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Direction
-from switchover.cluster.kind import KafkaMigrations
+from switchover.cluster.kind import kafka_migrations
 from switchover.engine.approvals import plan_hash
 from switchover.engine.pace import Spent
 from switchover.engine.plan import decide
 from switchover.engine.policy import Policy
-from switchover.groups.kind import ConsumerGroupMigrations
+from switchover.groups.kind import consumer_group_migrations
 
 HERE = Path(__file__).parent / "last_release"
 KINDS: dict[str, Any] = {
-    "kafkamigration": KafkaMigrations(Policy(), "switchover:1"), "consumergroupmigration": ConsumerGroupMigrations(Policy())}
+    "kafkamigration": kafka_migrations(Policy(), "switchover:1"),
+    "consumergroupmigration": consumer_group_migrations(Policy())}
 STEPS = {"kafkamigration": "MoveBrokers", "consumergroupmigration": "Rollout"}
 MODES = {"A": "ZooKeeper", "U": "ZooKeeperPinned", "R": "ZooKeeperRaised", "B": "Migration", "C": "KRaft", "K": "OwnKRaft",
          "P": "MigrationController", "F": "KRaftController"}
@@ -62,7 +63,7 @@ def folded(name: str, raw: dict[str, Any]) -> tuple[Any, Any, Any]:
     migration = kind.read(raw)
     picture = kind.picture(migration, "sim", NOW)
     decision = decide(kind.plan(picture), picture, kind.intent(migration), {}, NOW)
-    return migration, decision, kind.fold(migration, picture, decision, Spent(), None, kind.recorded_modes(migration)).status
+    return migration, decision, kind.next_status(migration, picture, decision, Spent(), None, kind.recorded_modes(migration))
 
 
 # --- the release before -------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.status import Direction
 from switchover.cli.objects import KINDS, Found
-from switchover.cluster.kind import KafkaMigrations
+from switchover.cluster.kind import kafka_migrations
 from switchover.cluster.status import next_status
 from switchover.engine.pace import Spent
 from switchover.engine.policy import Policy
@@ -21,7 +21,7 @@ from unit.small_plan import BACKWARD, FORWARD
 SPENT = Spent(812.0, 1490.0, 5400.0, 0.0)
 GIVEN = {"approver": "alice@example.org", "reason": "CHG-1182"}
 QUICK = {"rollout": {"steps": [{"pods": 1, "bakeSeconds": 5}]}}
-KIND = KafkaMigrations(Policy(), OPERATOR_IMAGE)
+KIND = kafka_migrations(Policy(), OPERATOR_IMAGE)
 
 
 class _Cluster:

@@ -22,7 +22,7 @@ from switchover.cli.kube import connected
 from switchover.cli.objects import KAFKA_MIGRATION, Found, find, in_file
 from switchover.cli.operators import running
 from switchover.cluster.estimate import direction_seconds, rollback_seconds
-from switchover.cluster.kind import KafkaMigrations
+from switchover.cluster.kind import kafka_migrations
 from switchover.cluster.picture import Picture
 from switchover.cluster.preview import changes, lines, preview
 from switchover.engine.approvals import PREFLIGHT
@@ -34,7 +34,7 @@ from switchover.engine.policy import ANYTHING
 from switchover.engine.reconcile import Connect
 from switchover.engine.status import findings_of
 from switchover.groups import preview as group_preview
-from switchover.groups.kind import ConsumerGroupMigrations
+from switchover.groups.kind import consumer_group_migrations
 from switchover.groups.picture import Picture as GroupPicture
 from switchover.groups.slots import moves_left, seconds_left
 from switchover.groups.status import BACK_SECONDS
@@ -101,10 +101,10 @@ async def look_through(server: ApiServer, found: Found, clock: Clock, *, asks_ri
     seen: Look[Any]
     if found.kind is KAFKA_MIGRATION:
         clusters = Connections(server.namespace, workloads, KubernetesSurvey(server, of_cluster), clock, home=home)
-        seen = await look(found.resource, KafkaMigrations(ANYTHING, "*"), server.namespace, clusters, clock)
+        seen = await look(found.resource, kafka_migrations(ANYTHING, "*"), server.namespace, clusters, clock)
     else:
         groups = GroupConnections(workloads, KubernetesSurvey(server, of_group), clock, home=home)
-        seen = await look(found.resource, ConsumerGroupMigrations(ANYTHING), server.namespace, groups, clock)
+        seen = await look(found.resource, consumer_group_migrations(ANYTHING), server.namespace, groups, clock)
     return replace(seen, operator=await running(server))
 
 

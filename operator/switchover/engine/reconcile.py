@@ -259,7 +259,7 @@ class Reconciler(Generic[M, P]):
             return await self._refuse(name, raw, error, f"it cannot be taken back; {LET_GO}: ")
         if not self._kind.may_go(migration):
             return await self._pass(name, raw) or MOVING
-        if not self._kind.is_untouched(migration):
+        if migration.status.progress.step not in self._kind.untouched:
             await self._list_leftovers(migration)
         if lease := self._kind.claims(migration, self._kind.picture(migration, self._namespace, self._clock.now())):
             await self._leases.release(lease, self._holder(migration.metadata.uid))
@@ -309,12 +309,12 @@ class Reconciler(Generic[M, P]):
         spent = spend(memory.spent, passed, picture.position, decision)
         modes = {**memory.modes, **self._kind.observed_modes(picture)}
         left = self._kind.remaining(picture, decision)
-        after = self._kind.fold(migration, picture, decision, spent, left, modes)
+        after = migration.evolve(status=self._kind.next_status(migration, picture, decision, spent, left, modes))
         moved = decision.position != picture.position
         soon = due(picture.position, decision, picture.now, memory.last_news) <= WAITING
         often = HEARTBEAT_SECONDS if soon else STANDING_HEARTBEAT_SECONDS
         beats = picture.now - memory.last_record >= often and not picture.position.finished
-        news = moved or self._kind.is_news(migration, after)
+        news = moved or self._kind.telling(migration.status) != self._kind.telling(after.status)
         writes = moved or ((news or beats) and not self._counts_anew(migration, picture, decision, memory))
         page, lines = memory.page, tuple[str, ...]()
         if logger.isEnabledFor(logging.INFO):                  # else nobody would read the story

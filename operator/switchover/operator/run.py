@@ -11,10 +11,10 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from switchover.answers.clock import WallClock
 from switchover.api.meta import GROUP, VERSION
-from switchover.cluster.kind import KafkaMigrations
+from switchover.cluster.kind import kafka_migrations
 from switchover.engine.kind import Kind, M, P
 from switchover.engine.reconcile import Connect, Reconciler
-from switchover.groups.kind import ConsumerGroupMigrations
+from switchover.groups.kind import consumer_group_migrations
 from switchover.kubernetes.client.api_server import ApiServer, connect
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.reflector import WatchedServer
@@ -86,11 +86,11 @@ async def run_operator(settings: Settings) -> None:
         served[GROUP, plural] = ("list", "watch")
 
     if "KafkaMigration" in settings.kinds:
-        add("KafkaMigration", "kafkamigrations", KafkaMigrations(settings.allow, settings.image),
+        add("KafkaMigration", "kafkamigrations", kafka_migrations(settings.allow, settings.image),
             lambda there, workloads, seen: Connections(
                 there.namespace, workloads, KubernetesSurvey(there), clock, watched=seen, home=settings.namespace))
     if "ConsumerGroupMigration" in settings.kinds:
-        add("ConsumerGroupMigration", "consumergroupmigrations", ConsumerGroupMigrations(settings.allow),
+        add("ConsumerGroupMigration", "consumergroupmigrations", consumer_group_migrations(settings.allow),
             lambda there, workloads, seen: GroupConnections(
                 workloads, KubernetesSurvey(there, GROUP_RIGHTS), clock, watched=seen, home=settings.namespace))
 
