@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from adapters.clusters import kafka_cluster
 from switchover.answers.clock import WallClock
 from switchover.kafka.client.connection import Connection
-from switchover.kafka.client.memberships import WireMemberships
+from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.lag.collector import LagCollector
 from switchover.lag.membership import Membership, group_of
@@ -95,7 +95,7 @@ async def measure(servers: str, names: list[str], partitions: int) -> None:
     await timed("sweep and verdicts", poll)
 
     sent.clear()
-    memberships = WireMemberships(Access(servers), seconds=60)
+    memberships = WireGroups(Access(servers), seconds=60)
     Connection.exchange = counted                   # type: ignore[method-assign, assignment]
     await memberships.memberships(await memberships.groups())
     Connection.exchange = exchange                  # type: ignore[method-assign]

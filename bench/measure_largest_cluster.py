@@ -44,7 +44,7 @@ from switchover.cluster.preview import preview
 from switchover.cluster.rehearsal import report
 from switchover.cluster.rehearsal.processes import SharedDirectory
 from switchover.cluster.rehearsal.replica_job import PROCESSES, RESOURCES
-from switchover.kafka.client.memberships import WireMemberships
+from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.lag.window import Asked
@@ -290,7 +290,7 @@ async def broker(topics: int, directory: Path) -> None:
         await told("min.insync.replicas", wire.min_insync_replicas(server.address, view.topics))
         await told("examination", wire.examine(server.address, node))
         await told("settings", wire.settings(server.address, node))
-        memberships, offsets = WireMemberships(access), WireOffsets(access)
+        memberships, offsets = WireGroups(access), WireOffsets(access)
         await told("the names of all groups", memberships.groups(), len)
         await told(f"members of {WATCHED} groups", memberships.memberships(names[:WATCHED]))
         await told(f"a sweep over {WATCHED} groups", offsets.sweep({name: Asked() for name in names[:WATCHED]}))

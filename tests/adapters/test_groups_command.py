@@ -21,12 +21,13 @@ from adapters.group_members import ask, assignment, classic_member, create_topic
 from switchover.answers.clock import WallClock
 from switchover.answers.observed import Known
 from switchover.cli.main import app
-from switchover.kafka.client import every_group
+from switchover.kafka.client import groups as wire_groups
 from switchover.kafka.client import versions as wire_versions
 from switchover.kafka.client.connection import Connection
-from switchover.kafka.client.every_group import EveryGroup
+from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.versions import Versions
 from switchover.kafka.group import GroupState
+from switchover.kafka.limits import EVERY_GROUP_SECONDS
 from switchover.network.access import Access
 from switchover.network.addresses import Address
 
@@ -52,8 +53,8 @@ async def share_member(server: Address, group: str, topic: str) -> None:
 
 async def coordinated(server: Address, names: Sequence[str]) -> None:
     """The broker has loaded the groups: a node that has just started has no coordinator for a moment."""
-    every = EveryGroup(Access(str(server)), WallClock())
-    await eventually(lambda: every.named(names), lambda found: all(
+    every, clock = WireGroups(Access(str(server)), seconds=EVERY_GROUP_SECONDS), WallClock()
+    await eventually(lambda: every.named(names, clock), lambda found: all(
         isinstance(each.group, Known) for each in found.groups.values()))
 
 
@@ -95,7 +96,7 @@ async def test_groups_of_every_type_with_what_stands_in_their_way(newest_kafka: 
     assert (code, nothing, why) == (2, None, f"switchover: group nobody-{made} does not exist at {server}\n")
 
 
-async def test_below_kafka_4_every_group_is_told_what_its_brokers_lack(zookeeper_cluster: KafkaCluster) -> None:
+async def test_below_kafka_4_wire_groups_is_told_what_its_brokers_lack(zookeeper_cluster: KafkaCluster) -> None:
     [server], topic, name = [each.address for each in zookeeper_cluster.brokers.values()], uuid4().hex, uuid4().hex
     await create_topic(server, topic, 1)
     await coordinated(server, [name])
@@ -126,12 +127,12 @@ async def test_groups_are_described_in_batches_on_the_connection_that_listed_the
         told = await versions(node, connection)
         return replace(told, api_keys={**told.api_keys, 16: 4})
 
-    every = EveryGroup(Access(str(server)), WallClock())
-    newest = {name: each for name, each in (await every.every()).groups.items() if name in names}
+    every, clock = WireGroups(Access(str(server)), seconds=EVERY_GROUP_SECONDS), WallClock()
+    newest = {name: each for name, each in (await every.every(clock)).groups.items() if name in names}
     assert {each.state for each in newest.values()} == {GroupState.STABLE}
     monkeypatch.setattr(Connection, "exchange", counted)
     monkeypatch.setattr(wire_versions, "api_versions", older)
-    before = await every.every()
+    before = await every.every(clock)
     assert {name: replace(each, group=None) for name, each in before.groups.items() if name in names} == {
         name: replace(each, group=None) for name, each in newest.items()}
     assert requests["list_groupsv4"] == 1
@@ -140,11 +141,11 @@ async def test_groups_are_described_in_batches_on_the_connection_that_listed_the
 
 async def test_a_broker_that_does_not_answer_is_no_cluster_without_groups(
         newest_kafka: KRaftNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    ids = every_group._ids
+    ids = wire_groups._ids
 
     async def one_more(node: Address, connection: Connection) -> Mapping[Address, int]:
         return {**await ids(node, connection), Address("127.0.0.1", 1): 7}
 
-    monkeypatch.setattr(every_group, "_ids", one_more)
+    monkeypatch.setattr(wire_groups, "_ids", one_more)
     code, found, why = await run("--bootstrap-server", str(newest_kafka.address))
     assert (code, found["missing"], why) == (3, ["127.0.0.1:1: nobody listens there"], "")

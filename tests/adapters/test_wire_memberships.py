@@ -13,10 +13,10 @@ from adapters.eventually import eventually
 from adapters.group_members import assignment, classic_member, create_topic, joined, subscription
 from patience import stretched
 from switchover.answers.errors import Unreachable
-from switchover.kafka.client import memberships as wire_memberships
+from switchover.kafka.client import groups as wire_groups
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.coordinator import Coordinators
-from switchover.kafka.client.memberships import WireMemberships
+from switchover.kafka.client.groups import WireGroups
 from switchover.lag.group import TopicPartition
 from switchover.lag.membership import Membership
 from switchover.network.access import Access
@@ -56,7 +56,7 @@ async def test_groups_in_batches_of_fifty_and_not_one_by_one(
     [server], topic, prefix = [each.address for each in zookeeper_cluster.brokers.values()], uuid4().hex, uuid4().hex
     await create_topic(server, topic, 2)
     groups = [f"{prefix}-{number:03}" for number in range(120)]
-    memberships = WireMemberships(Access(zookeeper_cluster.bootstrap))
+    memberships = WireGroups(Access(zookeeper_cluster.bootstrap))
     await eventually(lambda: memberships.memberships(groups[:1]), lambda found: isinstance(found[groups[0]], Membership))
     members = {group: await classic_member(server, group, subscription(topic), assignment(topic, 1)) for group in groups[:3]}
     requests.clear()
@@ -77,7 +77,7 @@ async def test_groups_of_every_type_and_what_is_none(newest_kafka: KRaftNode) ->
     server, topic, made = newest_kafka.address, uuid4().hex, uuid4().hex
     names = {kind: f"{kind}-{made}" for kind in ("classic", "consumer", "connect", "torn", "nobody")}
     await create_topic(server, topic, 3)
-    memberships = WireMemberships(Access(str(server)))
+    memberships = WireGroups(Access(str(server)))
     await eventually(lambda: memberships.memberships(names.values()),
                      lambda found: all(isinstance(each, Membership) for each in found.values()))
     member = await classic_member(server, names["classic"], subscription(topic), assignment(topic, 0, 2))
@@ -102,10 +102,11 @@ async def test_a_broker_that_does_not_answer_spoils_its_own_groups(
     newest_kafka: KRaftNode, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def coordinators(*_: object) -> Coordinators:
-        return Coordinators({Address("127.0.0.1", 1): ["there"], newest_kafka.address: ["here"]})
+        silent = Address("127.0.0.1", 1)
+        return Coordinators({silent: ["there"], newest_kafka.address: ["here"]}, {silent: 1, newest_kafka.address: 2})
 
-    monkeypatch.setattr(wire_memberships, "find_coordinators", coordinators)
-    found = await WireMemberships(Access(str(newest_kafka.address))).memberships(["here", "there", "forgotten"])
+    monkeypatch.setattr(wire_groups, "find_coordinators", coordinators)
+    found = await WireGroups(Access(str(newest_kafka.address))).memberships(["here", "there", "forgotten"])
     assert found["here"] == Membership("Dead", {})
     assert found["there"] == "127.0.0.1:1: nobody listens there"
     assert found["forgotten"] == "the broker left it out of its answer"
@@ -113,4 +114,4 @@ async def test_a_broker_that_does_not_answer_spoils_its_own_groups(
 
 async def test_no_bootstrap_server_at_all() -> None:
     with pytest.raises(Unreachable, match=r"no bootstrap server answers: 127\.0\.0\.1:1: nobody listens there"):
-        await WireMemberships(Access("127.0.0.1:1")).groups()
+        await WireGroups(Access("127.0.0.1:1")).groups()

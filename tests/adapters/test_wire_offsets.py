@@ -37,7 +37,7 @@ from switchover.api.meta import GROUP_BYTES, GroupHealth
 from switchover.cli.lag import GroupReport, Question, follow_from_here, thresholds_of
 from switchover.cli.main import app
 from switchover.kafka.client.connection import Connection
-from switchover.kafka.client.memberships import WireMemberships
+from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.lag.collector import LagCollector
 from switchover.lag.group import Group
@@ -119,7 +119,7 @@ async def test_the_longest_id_of_a_group(servers: str) -> None:
     assert GroupHealth(name=group).name == group
     sweep = await WireOffsets(Access(servers)).sweep({group: Asked()})
     assert read(sweep, group) == {Named(topic, 0): (2, 5, 0, 5)}
-    assert await WireMemberships(Access(servers)).memberships([group]) == {group: Membership("Empty", {})}
+    assert await WireGroups(Access(servers)).memberships([group]) == {group: Membership("Empty", {})}
 
 
 async def test_a_group_and_a_topic_that_do_not_exist(servers: str) -> None:
@@ -295,7 +295,7 @@ class Watched:
     """One group, polled as the operator would."""
 
     def __init__(self, servers: str, group: str, *, read_committed: bool = False) -> None:
-        self._memberships = WireMemberships(Access(servers))
+        self._memberships = WireGroups(Access(servers))
         self._collector = LagCollector(WireOffsets(Access(servers)), WallClock(), QUICK)
         self._group = group
         self._read_committed = read_committed

@@ -30,7 +30,7 @@ from patience import stretched, until
 from switchover.answers.errors import Refused, Unreachable
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.kafka.client import configs
-from switchover.kafka.client.memberships import WireMemberships
+from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.lag.membership import Membership
@@ -216,7 +216,7 @@ async def test_who_is_in_the_groups_and_how_far_they_are_with_rights_and_without
     topic, group = created(str(secured.plain)), uuid.uuid4().hex
     committed(str(secured.plain), group, [TopicPartition(topic, 0, 0)])
     alice = Access(str(secured.sasl), sasl("PLAIN", "alice", "secret"))
-    memberships = WireMemberships(alice)
+    memberships = WireGroups(alice)
     assert group in await memberships.groups()
     assert await memberships.memberships([group, "nobody"]) == {
         group: Membership("Empty", {}), "nobody": Membership("Dead", {})}
@@ -224,7 +224,7 @@ async def test_who_is_in_the_groups_and_how_far_they_are_with_rights_and_without
     assert list(reading.offsets) == [(topic, 0)]
 
     bob = Access(str(secured.sasl), sasl("SCRAM-SHA-256", "bob", "secret"))
-    memberships = WireMemberships(bob)
+    memberships = WireGroups(bob)
     assert await memberships.groups() == []
     assert f"grant it Describe on group {group}" in str((await memberships.memberships([group]))[group])
     [reading] = (await WireOffsets(bob).sweep({group: Asked()})).readings.values()

@@ -17,8 +17,7 @@ from switchover.cli.display import document as written
 from switchover.cli.groups import Look, Ready, document, judged, table
 from switchover.cli.main import app
 from switchover.groups.picture import Facts
-from switchover.kafka.client.every_group import SeenGroup
-from switchover.kafka.group import GroupState, GroupType, Member, MemberProtocol
+from switchover.kafka.group import GroupState, GroupType, Member, MemberProtocol, SeenGroup
 from unit.group_pictures import NOW, at_start, broker, value
 
 GROUP = value(at_start().facts.group)

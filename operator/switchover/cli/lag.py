@@ -9,7 +9,7 @@ from uuid import UUID
 
 from switchover.answers.clock import Clock, WallClock
 from switchover.answers.errors import Refused, Unreachable
-from switchover.kafka.client.memberships import WireMemberships
+from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.kafka.ports import GroupMemberships
 from switchover.lag.collector import LagCollector
@@ -101,7 +101,7 @@ def thresholds_of(every: float, samples: int, span: float, *, once: bool = False
 
 def follow_from_here(question: Question) -> AsyncGenerator[Report]:
     """Reports with connections of our own, one every poll, without end. Raises Refused for an access that cannot be used."""
-    return follow(question, WireMemberships(question.access), WireOffsets(question.access), WallClock())
+    return follow(question, WireGroups(question.access), WireOffsets(question.access), WallClock())
 
 
 async def follow(

@@ -1,9 +1,10 @@
 """Consumer groups as their coordinators and the brokers tell them: plain immutable values in Kafka's own terms."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from switchover.answers.observed import Observed
 from switchover.kafka.releases import release_at
 from switchover.lag.group import TopicPartition
 
@@ -137,3 +138,22 @@ class Readiness:
 
     refused: str
     assignors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SeenGroup:
+    """What is known of one group. `type` and `state` are Kafka's words as far as anybody tells them, "" else: those which
+    are OTHER are told apart, and a group that nobody can describe still is on a list."""
+
+    name: str
+    group: Observed[Group]
+    type: str = ""
+    state: str = ""
+
+
+@dataclass(slots=True)
+class SeenGroups:
+    """By name, and in words which brokers did not tell their groups: these are missing here."""
+
+    groups: dict[str, SeenGroup] = field(default_factory=dict)
+    silent: list[str] = field(default_factory=list)

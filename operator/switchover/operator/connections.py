@@ -21,7 +21,6 @@ from switchover.cluster.observe.observer import Clients, Observer
 from switchover.groups.observe.observer import GroupClients, GroupObserver
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.kept import KEEP_SECONDS
-from switchover.kafka.client.memberships import WireMemberships
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.kafka.client.shared_groups import SharedGroups, SharedOffsets
@@ -68,7 +67,7 @@ class Openers:
     zookeeper: Callable[[Access], ZooKeeper] = KazooZooKeeper
     tree: Callable[[Access], ZooKeeperTree] = KazooTree
     offsets: Callable[[Access], GroupOffsets] = WireOffsets
-    memberships: Callable[[Access], GroupMemberships] = WireMemberships
+    memberships: Callable[[Access], GroupMemberships] = WireGroups
 
 
 REAL = Openers(offsets=partial(WireOffsets, keep=KEEP_SECONDS))

@@ -1,4 +1,4 @@
-"""Consumer groups over Kafka's protocol (`ports.Groups`).
+"""Consumer groups over Kafka's protocol (`ports.Groups`, `ports.GroupMemberships`).
 
 Ordinary clients do not tell epochs, user data or by which protocol a member takes part, and librdkafka's admin client ended
 the process when a coordinator moved (its issues 4605 and 5397).
@@ -8,16 +8,20 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from itertools import chain
 from typing import TypeVar
 
 from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v10 import MetadataResponse
 
+from switchover.answers.clock import Clock
 from switchover.answers.errors import Refused, Unreachable
+from switchover.answers.observed import Unknown
+from switchover.kafka.client import each_group
 from switchover.kafka.client.brokers import Brokers
 from switchover.kafka.client.configs import broker_settings, topic_settings
 from switchover.kafka.client.connection import Connection, succeeded
+from switchover.kafka.client.consumer_protocol import PROTOCOL_TYPE
 from switchover.kafka.client.coordinator import (
     CONSUMER_GROUP_DESCRIBE,
     CONSUMER_GROUP_HEARTBEAT,
@@ -27,13 +31,14 @@ from switchover.kafka.client.coordinator import (
     find_coordinators,
 )
 from switchover.kafka.client.examination import cluster_operations
-from switchover.kafka.client.group_answers import changing, described_group, group_type, other_group
 from switchover.kafka.client.metadata import addresses, metadata
+from switchover.kafka.client.offsets import NOT_ANSWERED
 from switchover.kafka.client.together import Question, Together
 from switchover.kafka.client.versions import api_versions
-from switchover.kafka.group import BrokerGroups, Group, GroupState, GroupType, OffsetsTopic, Readiness
+from switchover.kafka.group import BrokerGroups, Group, GroupState, OffsetsTopic, Readiness, SeenGroup, SeenGroups
 from switchover.kafka.limits import ANSWER_SECONDS
 from switchover.kafka.ports import Cluster
+from switchover.lag.membership import Membership
 from switchover.metadata.replay import METADATA_VERSION
 from switchover.network.access import Access
 from switchover.network.addresses import Address
@@ -42,12 +47,14 @@ GROUP_VERSION = "group.version"
 OFFSETS_TOPIC = "__consumer_offsets"
 CODEC, UNCOMPRESSED = "offsets.topic.compression.codec", "0"
 SHORTEST_SESSION = "group.min.session.timeout.ms"
+FOR_ALL = "grant it Describe on the Cluster resource, or name the groups (--group)"
 
 T = TypeVar("T")
 
 
 class WireGroups:
-    """`ports.Groups`. A question may take `seconds`; connections are used until they are `keep` seconds old.
+    """`ports.Groups` and `ports.GroupMemberships`. A question may take `seconds`; connections are used until they are `keep`
+    seconds old.
 
     What many want to know of their groups at about the same time is asked together. `access.servers` is `bootstrap.servers`,
     asked one after the other, the last that answered first. Raises Refused at once when the client properties cannot be
@@ -91,7 +98,7 @@ class WireGroups:
         node_id, node = await self._coordinator_of(group)
         async with self._asked(node) as coordinator:
             [shortest] = await broker_settings(node, coordinator.connection, node_id, [SHORTEST_SESSION])
-            described = (await _described(coordinator, node_id, [group]))[group]
+            described = (await each_group.described(coordinator, node_id, [group]))[group]
             if isinstance(described, Exception):
                 raise described
             if described.state is not GroupState.STABLE or not described.members:
@@ -113,7 +120,7 @@ class WireGroups:
                 if "DESCRIBE" not in await cluster_operations(coordinator.connection):
                     raise Refused(f"{node}: shows our user only groups that it has rights on; grant it Describe on the "
                                   "Cluster resource")
-                return await _members(coordinator)
+                return await each_group.member_count(coordinator)
 
         return await self._each(one)
 
@@ -153,6 +160,60 @@ class WireGroups:
 
         return await self._brokers.any(read)
 
+    async def groups(self) -> Sequence[str]:
+        """ListGroups of every broker: those of consumers that our user may see, and those that were only committed to.
+
+        Raises what one broker raises: its groups would be missing.
+        """
+        async def one(_: int, node: Address) -> list[str]:
+            async with self._asked(node) as coordinator:
+                return [name for name, group in (await coordinator.listed()).items()
+                        if group.protocol_type in (PROTOCOL_TYPE, "")]
+
+        return sorted(chain(*(await self._each(one)).values()))
+
+    async def memberships(self, groups: Iterable[str]) -> Mapping[str, Membership | str]:
+        """Of each group its members, or why its coordinator does not tell them."""
+        found: dict[str, Membership | str] = {}
+
+        async def ask(_: int, coordinator: Coordinator, part: Sequence[str]) -> None:
+            found.update(await each_group.memberships(coordinator, part))
+
+        names = sorted(set(groups))
+        await self._ask_coordinators(
+            names, ask, lambda part, error: found.update({name: str(error) for name in part if name not in found}))
+        return {name: found.get(name, NOT_ANSWERED) for name in names}
+
+    async def every(self, clock: Clock) -> SeenGroups:
+        """All that there are, of whatever type. Refused where our user is shown only those that it has rights on."""
+        async def brokers(node: Address, connection: Connection) -> Mapping[Address, int]:
+            if "DESCRIBE" not in await cluster_operations(connection):
+                raise Refused(f"{node}: shows our user only groups that it has rights on; {FOR_ALL}")
+            return await _ids(node, connection)
+
+        found, ids = SeenGroups(), await self._brokers.any(brokers)
+
+        async def ask(node: Address, connection: Connection, _: Sequence[None]) -> None:
+            coordinator = await Coordinator.at(node, connection)
+            found.groups.update(await each_group.seen(coordinator, ids[node], None, self._brokers.seconds, clock))
+
+        await self._brokers.each(dict.fromkeys(ids, (None,)), ask, lambda _, error: found.silent.append(str(error)))
+        return found
+
+    async def named(self, names: Sequence[str], clock: Clock) -> SeenGroups:
+        """These alone, of whatever type. One that does not exist is Dead."""
+        found = SeenGroups()
+
+        async def ask(node_id: int, coordinator: Coordinator, part: Sequence[str]) -> None:
+            found.groups.update(await each_group.seen(coordinator, node_id, part, self._brokers.seconds, clock))
+
+        def failed(part: Iterable[str], error: Exception) -> None:
+            why = Unknown(str(error), refused=isinstance(error, Refused))
+            found.groups.update({name: SeenGroup(name, why) for name in part})
+
+        await self._ask_coordinators(names, ask, failed)
+        return found
+
     async def close(self) -> None:
         """Close what is kept open between two questions."""
         self._brokers.close()
@@ -164,7 +225,7 @@ class WireGroups:
                     question.tell(told[question.asked])
 
         async def describe(node_id: int, coordinator: Coordinator, groups: Sequence[str]) -> None:
-            tell(await _described(coordinator, node_id, groups))
+            tell(await each_group.described(coordinator, node_id, groups))
 
         await self._ask_coordinators([question.asked for question in questions], describe,
                                      lambda groups, error: tell(dict.fromkeys(groups, error)))
@@ -208,7 +269,7 @@ class WireGroups:
         async def ask(node_id: int, node: Address) -> Mapping[str, Group | Exception]:
             try:
                 async with self._asked(node) as coordinator:
-                    return await _described(coordinator, node_id, groups)
+                    return await each_group.described(coordinator, node_id, groups)
             except Unreachable as error:
                 return dict.fromkeys(groups, error)
 
@@ -226,7 +287,8 @@ class WireGroups:
         async def find(node: Address, connection: Connection) -> None:
             nonlocal told
             told = await find_coordinators(node, connection, asked)
-            if told.failed.keys() >= {*asked} and not any(isinstance(each, Refused) for each in told.failed.values()):
+            refused = any(isinstance(each, Refused) for each in told.failed.values())
+            if asked and told.failed.keys() >= {*asked} and not refused:
                 raise told.failed[asked[0]]
 
         try:
@@ -254,41 +316,5 @@ class WireGroups:
         return dict(zip(brokers, answers, strict=True))
 
 
-async def _described(coordinator: Coordinator, node_id: int, groups: Sequence[str]) -> dict[str, Group | Exception]:
-    """Each of them, or what is wrong with it alone; the list of groups tells of what is neither classic nor consumer."""
-    told = await coordinator.descriptions(groups)
-
-    def found(name: str) -> Group:
-        if name not in told:
-            raise Unreachable(f"{coordinator.node}: left group {name} out of its answer")
-        return described_group(coordinator.node, name, told[name], node_id)
-
-    seen = {name: _or_error(partial(found, name)) for name in groups}
-    dead = [name for name, group in seen.items() if isinstance(group, Group) and group.state is GroupState.DEAD]
-    if dead:
-        try:
-            listed = await coordinator.listed()
-        except (Unreachable, Refused) as error:
-            return seen | dict.fromkeys(dead, error)
-        seen |= {name: _or_error(partial(other_group, name, listed.get(name), node_id)) for name in dead}
-    return seen
-
-
-def _or_error(read: Callable[[], Group]) -> Group | Exception:
-    try:
-        return read()
-    except Exception as error:  # noqa: BLE001 - an odd answer about one group is that of no other
-        return error
-
-
-async def _members(coordinator: Coordinator) -> int:
-    """Of all classic and consumer groups of that broker."""
-    names = [name for name, group in (await coordinator.listed()).items()
-             if group_type(group) is not GroupType.OTHER and group.group_state != GroupState.EMPTY]
-    count = 0
-    for name, group in (await coordinator.descriptions(names)).items():
-        answered(coordinator.node, group.error_code, name, f"describe group {name}")
-        if group.group_state == GroupState.DEAD:
-            raise changing(name)
-        count += len(group.members)
-    return count
+async def _ids(node: Address, connection: Connection) -> Mapping[Address, int]:
+    return {address: node_id for node_id, address in addresses(await metadata(node, connection, ())).items()}
