@@ -10,6 +10,8 @@ from typing import Any
 
 from switchover.kubernetes.workloads import Manager
 
+KINDS: Mapping[str, tuple[str, str]] = {"Deployment": ("apps/v1", "deployments"), "StatefulSet": ("apps/v1", "statefulsets")}
+"""The kinds of workload that are moved: the API version of each, and its plural in paths."""
 HPA = "HorizontalPodAutoscaler"
 SCALED_OBJECT = "ScaledObject"
 PAUSED = "autoscaling.keda.sh/paused"

@@ -16,7 +16,7 @@ from switchover.api.template_patch import parsed
 from switchover.engine.effects import Patch
 from switchover.groups.workloads.places import Item, Place, differences, found, is_there, operations, outermost, words
 from switchover.kubernetes import json_patch, names
-from switchover.kubernetes.members import MemberWorkload
+from switchover.kubernetes.members import KINDS, MemberWorkload
 from switchover.kubernetes.strategic_merge import BadPatch, merged
 
 FIELDS = ("image", "env", "args")
@@ -189,4 +189,5 @@ def release(workload: MemberWorkload) -> Patch:
 
 def patch(workload: MemberWorkload, operations: list[Mapping[str, Any]], purpose: str) -> Patch:
     """JSON patch of the workload, if it is the very object that was read."""
-    return Patch("apps/v1", workload.kind, workload.name, (json_patch.same(workload.uid), *operations), purpose)
+    version, _ = KINDS[workload.kind]
+    return Patch(version, workload.kind, workload.name, (json_patch.same(workload.uid), *operations), purpose)

@@ -6,7 +6,7 @@ and ours can be told apart (`Manager.subresource`).
 
 from switchover.engine.effects import Patch
 from switchover.kubernetes.json_patch import as_read
-from switchover.kubernetes.members import MemberWorkload
+from switchover.kubernetes.members import KINDS, MemberWorkload
 
 
 def scale(workload: MemberWorkload, replicas: int) -> Patch:
@@ -16,4 +16,5 @@ def scale(workload: MemberWorkload, replicas: int) -> Patch:
     """
     operations = (*as_read(workload.uid, workload.resource_version),
                   {"op": "replace", "path": "/spec/replicas", "value": replicas})
-    return Patch("apps/v1", workload.kind, workload.name, operations, f"{workload.replicas} to {replicas} replicas", "scale")
+    version, _ = KINDS[workload.kind]
+    return Patch(version, workload.kind, workload.name, operations, f"{workload.replicas} to {replicas} replicas", "scale")

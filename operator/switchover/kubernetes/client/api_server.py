@@ -28,6 +28,7 @@ from yaml import YAMLError
 from switchover.answers import memory
 from switchover.answers.errors import Fenced, Refused, Unreachable
 from switchover.kubernetes.client.beside import Subject
+from switchover.kubernetes.members import KINDS
 from switchover.shared import foreign_json
 
 FIELD_MANAGER = "switchover"
@@ -51,7 +52,6 @@ APPLY_PATCH = "application/apply-patch+yaml"
 _PLURALS = {
     "ConfigMap": "configmaps",
     "ControllerRevision": "controllerrevisions",
-    "Deployment": "deployments",
     "Event": "events",
     "HorizontalPodAutoscaler": "horizontalpodautoscalers",
     "Job": "jobs",
@@ -63,8 +63,8 @@ _PLURALS = {
     "ScaledObject": "scaledobjects",
     "Secret": "secrets",
     "Service": "services",
-    "StatefulSet": "statefulsets",
     "VerticalPodAutoscaler": "verticalpodautoscalers",
+    **{kind: plural for kind, (_, plural) in KINDS.items()},
 }
 
 

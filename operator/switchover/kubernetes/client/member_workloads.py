@@ -1,8 +1,8 @@
 """Deployments and StatefulSets whose pods are members of a group, as facts. Reads only."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from switchover.kubernetes import names
@@ -13,6 +13,7 @@ from switchover.kubernetes.client.told import Told
 from switchover.kubernetes.members import (
     CANARY,
     HPA,
+    KINDS,
     PAUSED,
     PAUSED_REPLICAS,
     PRIMARY,
@@ -25,13 +26,23 @@ from switchover.kubernetes.selectors import required, selects
 Object = Mapping[str, Any]
 
 AUTOSCALERS = {HPA: "autoscaling/v2", SCALED_OBJECT: "keda.sh/v1alpha1", "VerticalPodAutoscaler": "autoscaling.k8s.io/v1"}
-OWNED = {"StatefulSet": {"Pod": "v1"}, "Deployment": {"Pod": "v1", "ReplicaSet": "apps/v1"}}
 BESIDE = {"PodDisruptionBudget": "policy/v1", "PersistentVolumeClaim": "v1", **AUTOSCALERS}
-"""The version of each kind: of what a workload owns, by its own kind, and of what may be about it."""
+"""What may be about a workload, with the version of each kind."""
 HASH = "pod-template-hash"
 OTHERS = (("argoproj.io/v1alpha1", "rollouts", "Rollout"), ("apps.kruise.io/v1alpha1", "clonesets", "CloneSet"),
           ("core.strimzi.io/v1beta2", "strimzipodsets", "StrimziPodSet"), ("apps/v1", "daemonsets", "DaemonSet"))
 """Workloads that have pods as well and are not moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How one kind of workload is read. `own` makes the fields of `MemberWorkload` that other kinds have otherwise, of the
+    workload, of what stands `between` it and its pods (with the version of each kind), and of the revisions that run."""
+
+    own: Callable[[Object, Sequence[Object], Collection[str]], dict[str, Any]]
+    between: Mapping[str, str]
+    tells_trouble: bool
+    """Whether its status tells why it has fewer pods than it should; else Events are asked."""
 
 
 async def read_member_workloads(
@@ -39,7 +50,7 @@ async def read_member_workloads(
 ) -> Mapping[str, MemberWorkload | None]:
     """By name; None for one that does not exist. Pods are read after the workloads, so that none of theirs is missing."""
     pairs = tuple(wanted)
-    found = await asyncio.gather(*(server.find(server.path("apps/v1", kind, name)) for kind, name in pairs))
+    found = await asyncio.gather(*(server.find(server.path(KINDS[kind][0], kind, name)) for kind, name in pairs))
     own = await asyncio.gather(*(_selected(server, kind, each) for (kind, _), each in zip(pairs, found, strict=True)))
     subjects = frozenset().union(*(beside.subjects(kind, each, selected["Pod"])
                                    for (kind, _), each, selected in zip(pairs, found, own, strict=True) if each is not None))
@@ -50,8 +61,7 @@ async def read_member_workloads(
 
 
 async def _with_why_none(told: Told, read: MemberWorkload | None) -> MemberWorkload | None:
-    """A Deployment's status tells why it has fewer pods than it should, a StatefulSet's does not."""
-    if read is None or read.kind != "StatefulSet" or len(read.pods) >= read.replicas:
+    if read is None or READ[read.kind].tells_trouble or len(read.pods) >= read.replicas:
         return read
     return replace(read, trouble=await told.why_not(read.uid))
 
@@ -72,7 +82,7 @@ async def _selected(server: ApiServer, kind: str, workload: Object | None) -> Ma
     if workload is None:
         return {}
     labels = required(workload["spec"].get("selector"))
-    return await _lists(server, OWNED[kind], lambda path: server.items(path, labels))
+    return await _lists(server, {"Pod": "v1", **READ[kind].between}, lambda path: server.items(path, labels))
 
 
 async def _lists(server: ApiServer, versions: Mapping[str, str],
@@ -92,11 +102,11 @@ async def _lists(server: ApiServer, versions: Mapping[str, str],
 def _workload(kind: str, found: Object, by_kind: Mapping[str, list[dict[str, Any]]]) -> MemberWorkload:
     metadata, spec, status = found["metadata"], found["spec"], found.get("status") or {}
     annotations = metadata.get("annotations") or {}
-    sets = [each for each in by_kind.get("ReplicaSet", ()) if ownership.controls({metadata["uid"]}, each)]
+    sets = [each for between in READ[kind].between for each in by_kind[between]
+            if ownership.controls({metadata["uid"]}, each)]
     owners = {metadata["uid"]} | {each["metadata"]["uid"] for each in sets}
     own = [pod for pod in by_kind["Pod"] if ownership.controls(owners, pod)]
     pods = [read_member_pod(pod) for pod in own]
-    newest, running = _newest(spec["template"], sets), {pod.revision for pod in pods}
     labels = [beside.labels(each) for each in (spec["template"], *own)]
     budgets = [each for each in by_kind["PodDisruptionBudget"]
                if any(selects(each["spec"].get("selector"), those) for those in labels)]
@@ -110,17 +120,9 @@ def _workload(kind: str, found: Object, by_kind: Mapping[str, list[dict[str, Any
         replicas=spec.get("replicas", 1),
         seen=status.get("replicas", 0),
         template=spec["template"],
-        update_revision=status.get("updateRevision", "") if kind == "StatefulSet" else _revision(newest),
         pods={pod.name: pod for pod in pods},
         update_strategy=spec.get("updateStrategy") or spec.get("strategy") or {},
         min_ready=spec.get("minReadySeconds", 0),
-        deadline=spec.get("progressDeadlineSeconds"),
-        sizes={_revision(each): each["spec"].get("replicas", 1) for each in sets},
-        templates={_revision(each): _plain(each["spec"]["template"]) for each in sets if _revision(each) in running},
-        available=_available(found, newest),
-        current_revision=status.get("currentRevision", ""),
-        first_ordinal=(spec.get("ordinals") or {}).get("start", 0),
-        paused=spec.get("paused", False),
         trouble=_trouble(status),
         annotated=bool(annotations),
         claimed_by=annotations.get(names.CLAIM, ""),
@@ -130,7 +132,29 @@ def _workload(kind: str, found: Object, by_kind: Mapping[str, list[dict[str, Any
         autoscalers=_autoscalers(kind, metadata["name"], by_kind),
         budgets={each["metadata"]["name"]: (each.get("status") or {}).get("disruptionsAllowed", 0) for each in budgets},
         claims=_claims(spec["template"], by_kind["PersistentVolumeClaim"]),
+        **READ[kind].own(found, sets, {pod.revision for pod in pods}),
     )
+
+
+def _of_deployment(found: Object, sets: Sequence[Object], running: Collection[str]) -> dict[str, Any]:
+    spec, newest = found["spec"], _newest(found["spec"]["template"], sets)
+    return {
+        "update_revision": _revision(newest),
+        "deadline": spec.get("progressDeadlineSeconds"),
+        "sizes": {_revision(each): each["spec"].get("replicas", 1) for each in sets},
+        "templates": {_revision(each): _plain(each["spec"]["template"]) for each in sets if _revision(each) in running},
+        "available": _available(found, newest),
+        "paused": spec.get("paused", False),
+    }
+
+
+def _of_stateful_set(found: Object, _: Sequence[Object], __: Collection[str]) -> dict[str, Any]:
+    status = found.get("status") or {}
+    return {
+        "update_revision": status.get("updateRevision", ""),
+        "current_revision": status.get("currentRevision", ""),
+        "first_ordinal": (found["spec"].get("ordinals") or {}).get("start", 0),
+    }
 
 
 def _newest(template: Object, sets: Iterable[Object]) -> Object | None:
@@ -212,3 +236,7 @@ def _autoscaler(version: str, kind: str, found: Object) -> Autoscaler:
         confirmed=any(each.get("type") == "Paused" and each.get("status") == "True" for each in conditions),
         owner=ownership.owner(found),
     )
+
+
+READ = {"Deployment": Reading(_of_deployment, {"ReplicaSet": "apps/v1"}, tells_trouble=True),
+        "StatefulSet": Reading(_of_stateful_set, {}, tells_trouble=False)}

@@ -16,7 +16,7 @@ from switchover.answers.errors import Refused, Unreachable
 from switchover.kubernetes.client import beside
 from switchover.kubernetes.client.api_server import ApiServer, Expired, Forbidden, NotFound
 from switchover.kubernetes.client.labelled import Labelled
-from switchover.kubernetes.members import COST, PAUSED, PAUSED_REPLICAS
+from switchover.kubernetes.members import COST, KINDS, PAUSED, PAUSED_REPLICAS
 from switchover.shared import foreign_json
 
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0)
@@ -33,7 +33,7 @@ class Lost(Exception):
 
 STALE_SECONDS = 120.0
 """How long ago the API server's last word about a collection may be; bookmarks come every minute or so."""
-WORKLOADS = frozenset({"deployments", "statefulsets"})
+WORKLOADS = frozenset(plural for _, plural in KINDS.values())
 """Of these it is asked who wrote which field, and what their annotations say."""
 ANNOTATIONS = {"pods": frozenset({COST}), "scaledobjects": frozenset({PAUSED, PAUSED_REPLICAS})}
 """What is read of the annotations of others; and whether there are any, by one that is left of them without its value."""

@@ -9,6 +9,7 @@ from switchover.answers.ask import Answers
 from switchover.answers.errors import Fenced
 from switchover.api.meta import API_VERSION
 from switchover.kubernetes.client.api_server import FIELD_MANAGER, ApiServer, Conflict, NotFound
+from switchover.kubernetes.members import KINDS
 from switchover.kubernetes.selectors import leads_to
 from switchover.kubernetes.survey import GroupMigration, StorageClasses, TemplateChange
 
@@ -35,10 +36,8 @@ RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
 """What a KafkaMigration does with whom: the chart's Role grants it, and a test compares the two."""
 GROUP_RIGHTS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("coordination.k8s.io", "leases"): ("get", "create", "update", "delete"),
-    ("apps", "deployments"): ("get", "patch"),
-    ("apps", "deployments/scale"): ("patch",),
-    ("apps", "statefulsets"): ("get", "patch"),
-    ("apps", "statefulsets/scale"): ("patch",),
+    **{(version.partition("/")[0], f"{plural}{part}"): verbs for version, plural in KINDS.values()
+       for part, verbs in (("", ("get", "patch")), ("/scale", ("patch",)))},
     ("apps", "replicasets"): ("list",),
     ("apps", "daemonsets"): ("get",),
     ("argoproj.io", "rollouts"): ("get",),
