@@ -412,7 +412,8 @@ def test_what_is_wrong_is_told_with_its_subject_and_cure(finding):
 def test_the_table_has_every_verdict_that_a_gate_can_give():
     """Written in the source, and found by a case here."""
     folder = Path(coordinator.__file__).parents[1]
-    told = {reason for room in ("gates", "preflight") for reason in reasons(folder / room, VERDICTS - {"unknown"})}
+    rooms = ("gates", "preflight", "workloads")
+    told = {reason for room in rooms for reason in reasons(folder / room, VERDICTS - {"unknown"})}
     assert told - {finding.reason for finding in FINDINGS} == set()
 
 

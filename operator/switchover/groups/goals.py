@@ -1,15 +1,13 @@
 """Goals of the steps: what must be true of the workloads while in a step, and the effects that make it so."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
 from switchover.answers.observed import Known
-from switchover.api.consumer_group_migration import Workload, WorkloadKind
-from switchover.api.status import Direction
+from switchover.api.consumer_group_migration import Workload
 from switchover.engine.effects import Apply, Effect
 from switchover.engine.gate import Verdict, passed, unknown, wait
 from switchover.groups.picture import ORIGINAL, TARGET, Fleet, Picture
-from switchover.groups.workloads import autoscalers, change, deployment, leaving, stateful_set
+from switchover.groups.workloads import autoscalers, change, kinds, leaving
 from switchover.groups.workloads.replicas import scale
 from switchover.kubernetes import names
 from switchover.kubernetes.members import MemberWorkload
@@ -68,27 +66,8 @@ def held(picture: Picture) -> tuple[Effect, ...]:
     """Each Deployment whose template or pods are not as they were is held, by a strategy of this migration's: nobody leaves,
     whoever changed that.
     """
-    return tuple(deployment.hold_again(source) for workload, source in _sources(picture)
-                 if source.claimed_by == picture.uid and (
-                     is_let_go(picture, workload, source) or is_reset(picture, workload, source)))
-
-
-def is_let_go(picture: Picture, workload: Workload, source: MemberWorkload) -> bool:
-    """A Deployment that is in the middle, and whose own settings would roll it on."""
-    return _in_the_middle(picture, workload, source) and not deployment.is_held(source)
-
-
-def is_reset(picture: Picture, workload: Workload, source: MemberWorkload) -> bool:
-    """One that is in the middle and held, and whose strategy would let other pods rise or fall than the batch's."""
-    return _in_the_middle(picture, workload, source) and deployment.is_held(source) and not deployment.is_shaped(source)
-
-
-def _in_the_middle(picture: Picture, workload: Workload, source: MemberWorkload) -> bool:
-    if workload.kind is not WorkloadKind.DEPLOYMENT or source.replicas == 0:
-        return False
-    if picture.template(workload.name, ORIGINAL) is None or not picture.rolls:
-        return False
-    return picture.live_mode(workload.name) != ORIGINAL or deployment.earlier(source) > 0
+    return tuple(kinds.of(source).hold_again(source) for _, source in _sources(picture)
+                 if source.claimed_by == picture.uid and kinds.of(source).find_lost_hold(picture, source) is not None)
 
 
 def release(picture: Picture) -> tuple[Effect, ...]:
@@ -109,28 +88,13 @@ def release(picture: Picture) -> tuple[Effect, ...]:
                    and (again := autoscalers.resume(each, kept["autoscalers"][str(each)])) is not None]
         if spared := leaving.spared(source):
             effects += spared
-        elif not _rolls_by_itself(source, kept):
-            effects += _own_settings(source, kept)
+        elif not kinds.of(source).is_restored(source, kept):
+            effects += kinds.of(source).restore(source, kept)
         elif resumed:
             effects += resumed
         else:
             effects.append(change.release(source))
     return tuple(effects)
-
-
-def _rolls_by_itself(source: MemberWorkload, kept: Mapping[str, Any]) -> bool:
-    if source.kind == WorkloadKind.DEPLOYMENT:
-        return deployment.is_restored(source, kept)
-    return bool(source.update_strategy == kept["updateStrategy"])
-
-
-def _own_settings(source: MemberWorkload, kept: Mapping[str, Any]) -> Iterator[Effect]:
-    """Given back once nothing would restart under them."""
-    if source.kind == WorkloadKind.DEPLOYMENT:
-        if deployment.is_of_one(source):
-            yield deployment.restore(source, kept)
-    elif not stateful_set.would_restart(source, kept["updateStrategy"]):
-        yield stateful_set.restore_strategy(source, kept["updateStrategy"])
 
 
 def is_released(picture: Picture, name: str) -> bool:
@@ -143,9 +107,8 @@ def check_release_begun(picture: Picture) -> Verdict:
     """What cannot be undone of `release` is seen: a claim is off, or a Deployment rolls by its own settings."""
     if not isinstance(picture.facts.fleet, Known):
         return unknown(NOT_OBSERVED, picture.facts.fleet.why)
-    for workload, source in _sources(picture):
-        given_back = picture.rolls and workload.kind is WorkloadKind.DEPLOYMENT and not deployment.is_held(source)
-        if source.claimed_by != picture.uid or given_back:
+    for _, source in _sources(picture):
+        if source.claimed_by != picture.uid or kinds.of(source).is_given_back(picture, source):
             return passed(f"{source} is handed over")
     return wait(AWAITING_APPROVAL, "every workload is claimed and held: HandOver has not begun",
                 unblocks="the first workload is given back")
@@ -157,31 +120,11 @@ def template(mode: str) -> Callable[[Picture], tuple[Effect, ...]]:
         effect for workload, source in _sources(picture) for effect in _at_rest(picture, workload, source, mode))
 
 
-def _at_rest(picture: Picture, workload: Workload, source: MemberWorkload, mode: str) -> Iterator[Effect]:
+def _at_rest(picture: Picture, workload: Workload, source: MemberWorkload, mode: str) -> Iterable[Effect]:
     wanted = picture.template(workload.name, mode)
     if wanted is None or not change.differing(source, workload.container, wanted):
-        return
-    purpose = f"{mode.lower()} template"
-    if workload.kind is WorkloadKind.DEPLOYMENT:
-        if picture.offline:
-            yield change.write(source, workload.container, wanted, purpose, change.EMPTY)
-        elif deployment.is_held(source) or deployment.is_whole(source):
-            yield change.write(source, workload.container, wanted, purpose, *deployment.holding(source))
-    else:
-        yield from _behind_partition(picture, workload, source, wanted, purpose)
-
-
-def _behind_partition(picture: Picture, workload: Workload, source: MemberWorkload, wanted: Mapping[str, Any],
-                      purpose: str) -> Iterator[Effect]:
-    """Hold and only then write; on the way forward not before a pod that goes away would come back as what is here."""
-    if picture.position.direction is Direction.FORWARD and not stateful_set.comes_back(source):
-        if source.update_strategy.get("type") == "OnDelete" and source.caught_up and not stateful_set.would_restart(
-                source, {"type": "RollingUpdate"}):
-            yield stateful_set.settle(source)
-    elif not stateful_set.is_held(source):
-        yield stateful_set.hold(source)
-    else:
-        yield change.write(source, workload.container, wanted, purpose, stateful_set.holding(source))
+        return ()
+    return kinds.of(source).write(picture, source, wanted, f"{mode.lower()} template")
 
 
 def stopped(picture: Picture) -> tuple[Effect, ...]:

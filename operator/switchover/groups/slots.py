@@ -1,21 +1,18 @@
 """Slots in a rollout: how each is seen and assigned, how many go together, and in which order."""
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from switchover.answers.observed import Known, Observed, Unknown
-from switchover.api.consumer_group_migration import Workload, WorkloadKind
 from switchover.api.status import Direction
 from switchover.engine.effects import Effect, replacement
 from switchover.engine.position import NodeRecord
 from switchover.engine.rollout import BatchSize, Sight
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
-from switchover.groups.workloads import deployment, leaving, stateful_set
+from switchover.groups.workloads import kinds
 from switchover.kubernetes.members import MemberWorkload
 from switchover.kubernetes.workloads import listed
-from switchover.lag.group import TopicPartition
 
 
 def assign_slots(picture: Picture) -> Mapping[str, NodeRecord]:
@@ -117,70 +114,13 @@ def seconds_left(picture: Picture) -> float:
 def assign(picture: Picture) -> tuple[Effect, ...]:
     """What makes the pods of each workload in the batch follow the record: one change a pass."""
     names = dict.fromkeys(slot.rpartition("/")[0] for slot in picture.position.batch.nodes) if picture.position.batch else {}
-    effects = (effect for name in names for effect in _assign(picture, picture.workload(name)))
+    effects = (effect for name in names for effect in _assign(picture, name))
     return tuple(effects)
 
 
-def _assign(picture: Picture, workload: Workload) -> Iterator[Effect]:
-    source = picture.source(workload.name)
-    if not isinstance(source, Known):
-        return
-    if workload.kind is WorkloadKind.STATEFUL_SET:
-        yield from _by_partition(picture, workload.name, source.value)
-    elif picture.live_mode(workload.name) == picture.moved_to:
-        yield from deployment.roll(
-            source.value, picture.assigned(workload.name, picture.moved_to), joined=_have_joined(picture, source.value),
-            in_place=picture.in_place, worth=_worth(picture, source.value))
-
-
-def _have_joined(picture: Picture, source: MemberWorkload) -> bool:
-    pods = (source.pods[name] for name in source.ready())
-    return all(picture.takes_part(pod, picture.moved_to) for pod in pods)
-
-
-def _worth(picture: Picture, source: MemberWorkload) -> leaving.Worth:
-    """What each pod's partitions had not committed, summed up over all sweeps that are known, and how many they are. One on
-    which nobody has committed counts for more than any. Nothing while the coordinator tells of no partition whose it is.
-    """
-    owned = {pod.name: picture.owned_by(pod) for pod in source.pods.values()}
-    if not isinstance(picture.facts.samples, Known) or not any(owned.values()):
-        return {}
-    waiting: dict[TopicPartition, float] = defaultdict(float)
-    for sample in picture.facts.samples.value:
-        for partition, (committed, end) in sample.offsets.items():
-            waiting[partition] += math.inf if committed is None and end else end - (committed or 0)
-    return {pod: (sum(waiting[each] for each in partitions), len(partitions)) for pod, partitions in owned.items()}
-
-
-def _by_partition(picture: Picture, name: str, source: MemberWorkload) -> Iterator[Effect]:
-    updated = _updated(picture, name)
-    reached = source.replicas - stateful_set.partition_of(source.update_strategy, source.replicas)
-    if reached < (onward := _onward(picture, source, updated)):
-        yield stateful_set.lower(source, onward)
-        return
-    for pod in (source.pods[each] for each in stateful_set.highest(source, updated) if each in source.pods):
-        if pod.revision != source.update_revision and not pod.ready and not pod.terminating:
-            # With OrderedReady it would stand in the way of its own repair.
-            yield replacement(pod.name, pod.uid, ready=pod.ready)
-
-
-def _onward(picture: Picture, source: MemberWorkload, updated: int) -> int:
-    """How far the partition may go down by now: Kubernetes waits for each pod to be Ready, and here for it to take part."""
-    for count, name in enumerate(stateful_set.highest(source, updated), 1):
-        pod = source.pods.get(name)
-        if pod is None or name not in source.ready() or not picture.takes_part(pod, picture.moved_to):
-            return count
-    return updated
-
-
-def _updated(picture: Picture, name: str) -> int:
-    """How many slots, from the highest down, are assigned to the mode of the batch without a gap."""
-    count = 0
-    for slot in reversed(picture.slots(name)):
-        if picture.position.nodes[slot].assigned != picture.moved_to:
-            break
-        count += 1
-    return count
+def _assign(picture: Picture, name: str) -> Iterable[Effect]:
+    source = picture.source(name)
+    return kinds.of(source.value).roll(picture, source.value) if isinstance(source, Known) else ()
 
 
 # --- seeing -------------------------------------------------------------------------------------------------------------
@@ -193,31 +133,14 @@ def sight(picture: Picture, slot: str) -> Observed[Sight]:
     if not isinstance(source, Known):
         return source
     mode = picture.position.nodes[slot].assigned
-    if picture.workload(name).kind is WorkloadKind.STATEFUL_SET:
-        return Known(_ordinal(picture, slot, source.value, mode), source.at)
-    return Known(_counted(picture, slot, source.value, mode), source.at)
-
-
-def _counted(picture: Picture, slot: str, source: MemberWorkload, mode: str) -> Sight:
-    """Which pod of a Deployment fills which slot does not matter: as many are Ready as slots are assigned."""
-    alike = picture.alike(source.name, mode)
-    if picture.live_mode(source.name) != mode or not deployment.is_moved(source, len(alike)):
-        return _awaited(source)
-    pod = source.pods[source.ready()[alike[slot]]]
-    return Sight(pod.uid, True, False, pod.started_at, mode)
-
-
-def _ordinal(picture: Picture, slot: str, source: MemberWorkload, mode: str) -> Sight:
-    index = int(slot.rpartition("/")[2])
-    pod = source.pods.get(f"{source.name}-{source.first_ordinal + index}")
-    if pod is None or pod.name not in source.ready() or picture.live_mode(source.name) != mode:
-        return _awaited(source)                         # one that is coming up would be evicted for not being there
-    return Sight(pod.uid, True, False, pod.started_at, mode)
+    pod = kinds.of(source.value).pod_in(picture, source.value, slot) if picture.live_mode(name) == mode else None
+    seen = _awaited(source.value) if pod is None else Sight(pod.uid, True, False, pod.started_at, mode)
+    return Known(seen, source.at)      # one that is coming up would be evicted for not being there
 
 
 def _awaited(workload: MemberWorkload) -> Sight:
     troubled = [f"{pod.name}: {pod.trouble}" for _, pod in sorted(workload.pods.items()) if pod.trouble]
-    surges = ", or set spec.rollout.surge to 0" if workload.kind == WorkloadKind.DEPLOYMENT else ""
+    surges = ", or set spec.rollout.surge to 0" if kinds.of(workload).rises else ""
     no_room = f"{workload.trouble}; make room{surges}" if workload.trouble else ""
     trouble = no_room or (troubled[0] if troubled else "")
     return Sight("", False, False, None, "", trouble)

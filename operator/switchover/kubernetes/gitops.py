@@ -114,3 +114,9 @@ def last_writer(workload: Kept, parts: Iterable[str]) -> Manager | None:
 def called(writer: Manager | None) -> str:
     """The writer as a sentence names it."""
     return "somebody" if writer is None else f"{writer.name} ({writer.operation.lower()})"
+
+
+def written_by(workload: Kept, parts: Iterable[str], namespace: str) -> tuple[str, str]:
+    """Who but us wrote one of these parts last, and what stops them."""
+    writer, tool = last_writer(workload, parts), tool_of(workload, namespace)
+    return called(writer), tool.suspend if tool is not None else "stop whatever applies another manifest"

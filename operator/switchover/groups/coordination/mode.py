@@ -7,7 +7,6 @@ group follows Kafka (rule R7 of docs/facts/coordination.md#the-rules), and a Kaf
 
 from switchover.answers.observed import Known
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
-from switchover.api.consumer_group_migration import WorkloadKind
 from switchover.api.status import Direction
 from switchover.coordination.mode import Mode
 from switchover.engine.effects import Effect
@@ -15,7 +14,7 @@ from switchover.groups import goals
 from switchover.groups.coordination.effects import SetMode
 from switchover.groups.coordination.members import Consumer, Members
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, Picture
-from switchover.groups.workloads import deployment
+from switchover.groups.workloads import kinds
 
 AFTER_THE_TOGGLE = frozenset({
     Name.REPLACE_WITH_KAFKA_CONSUMERS, Name.REPLACE_WITH_OLD_CONSUMERS, Name.SETTLE, Name.AUDIT})
@@ -119,11 +118,11 @@ def _stopped(picture: Picture) -> tuple[Effect, ...]:
         source, original = picture.source(workload.name), picture.template(workload.name, ORIGINAL)
         settled = any(record.assigned == INTERMEDIATE and record.settled
                       for record in (picture.position.nodes[slot] for slot in picture.slots(workload.name)))
-        if workload.kind is not WorkloadKind.DEPLOYMENT or not isinstance(source, Known) or original is None or settled \
+        if not isinstance(source, Known) or not kinds.of(source.value).rises or original is None or settled \
                 or not names & source.value.pods.keys():
             continue
         if picture.live_mode(workload.name) != ORIGINAL:
             effects += goals.template(ORIGINAL)(picture)
         else:
-            effects += deployment.fall(source.value, source.value.replicas)
+            effects += kinds.of(source.value).fall(source.value)
     return tuple(effects)

@@ -7,18 +7,16 @@ from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.groups import goals
 from switchover.groups.gates.read import fleet_of
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
-from switchover.groups.workloads import autoscalers, change, deployment
+from switchover.groups.workloads import autoscalers, change, kinds
 from switchover.kubernetes import gitops, names
 from switchover.kubernetes.members import MemberWorkload
 from switchover.reasons.dual_write import NOT_CLAIMED
 from switchover.reasons.workloads import (
     AUTOSCALER_ACTIVE,
     AUTOSCALER_IN_THE_WAY,
-    DEPLOYMENT_NOT_HELD,
     NOT_RELEASED,
     REPLICAS_CHANGED,
     REVERTED_BY_GITOPS,
-    STRATEGY_RESET,
     WORKLOAD_MISSING,
 )
 from switchover.text.command import kubectl
@@ -37,10 +35,8 @@ def check_ours(picture: Picture) -> Verdict:
             return not_claimed(picture, source.value)
         if fleet.originals.get(workload.name) is not None and _is_reverted(picture, workload, source.value):
             return _reverted(picture, source.value, tuple(f"{field} of {workload.container}" for field in change.FIELDS))
-        if goals.is_let_go(picture, workload, source.value):
-            return _let_go(picture, source.value)
-        if goals.is_reset(picture, workload, source.value):
-            return _reset(picture, source.value)
+        if (lost := kinds.of(source.value).find_lost_hold(picture, source.value)) is not None:
+            return lost
         if source.value.replicas != (total := len(picture.slots(workload.name))):
             return _not_as_many(picture, source.value, total)
         for each in source.value.autoscalers:
@@ -79,31 +75,6 @@ def _is_reverted(picture: Picture, workload: Workload, source: MemberWorkload) -
     return writer is not None and writer.at > max(ours, default=0.0)
 
 
-def _let_go(picture: Picture, source: MemberWorkload) -> Verdict:
-    """It is held again in the same pass; what took the hold off does so again."""
-    who, stop = _written_by(picture, source, ("strategy",))
-    return wait(DEPLOYMENT_NOT_HELD, f"{who} set minReadySeconds of {source} to {source.min_ready}: Kubernetes would replace"
-                " all its pods at once, so it is held again", subject=source.name, observed=source.min_ready,
-                threshold=deployment.HOLD_SECONDS,
-                unblocks=f"{stop}, or leave strategy, minReadySeconds, progressDeadlineSeconds and paused out of it")
-
-
-def _reset(picture: Picture, source: MemberWorkload) -> Verdict:
-    """It is given back in the same pass, where the batch goes on from."""
-    who, stop = _written_by(picture, source, ("strategy",))
-    shape = source.update_strategy.get("rollingUpdate") or {}
-    told = ", ".join([source.update_strategy["type"], *(f"{name} {value}" for name, value in sorted(shape.items()))])
-    return wait(STRATEGY_RESET, f"{who} set the strategy of {source}: pods beside the batch could rise or fall by it, so it"
-                " is set again", subject=source.name, observed=told, threshold="maxSurge or maxUnavailable, the other 0",
-                unblocks=f"{stop}, or leave strategy, minReadySeconds, progressDeadlineSeconds and paused out of it")
-
-
-def _written_by(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]) -> tuple[str, str]:
-    """Who but us wrote one of these parts last, and what stops them."""
-    writer, tool = gitops.last_writer(source, parts), gitops.tool_of(source, picture.namespace)
-    return gitops.called(writer), tool.suspend if tool is not None else "stop whatever applies another manifest"
-
-
 def _not_as_many(picture: Picture, scaled: MemberWorkload, wanted: int) -> Verdict:
     return fail(REPLICAS_CHANGED, f"{scaled} was scaled while pods are being moved: it has {scaled.replicas}, where by the"
                 f" record it has {wanted}; no pod is moved, forward or back", subject=scaled.name, observed=scaled.replicas,
@@ -113,10 +84,10 @@ def _not_as_many(picture: Picture, scaled: MemberWorkload, wanted: int) -> Verdi
 
 def _reverted(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]) -> Verdict:
     writer, tool = gitops.last_writer(source, parts), gitops.tool_of(source, picture.namespace)
-    who, stop = _written_by(picture, source, parts)
+    who, stop = gitops.written_by(source, parts, picture.namespace)
     undo: str = kubectl(picture.namespace, "rollout undo {} {}", source.kind.lower(), source.name)
-    if deployment.is_held(source):                      # kubectl undoes nothing of one that is paused
-        undo = (f"{kubectl(picture.namespace, 'edit deployment {}', source.name)}: {', '.join(parts)} as in"
+    if not kinds.of(source).can_undo(source):
+        undo = (f"{kubectl(picture.namespace, 'edit {} {}', source.kind.lower(), source.name)}: {', '.join(parts)} as in"
                 " spec.workloads, or, in a rollback, as before")
     return fail(REVERTED_BY_GITOPS, f"{who}{f' for {tool}' if tool is not None else ''} changed the template of {source}:"
                 " it is none of this migration's, so no pod is moved", subject=str(source),

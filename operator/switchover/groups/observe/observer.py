@@ -19,7 +19,7 @@ from switchover.groups.needs import Need
 from switchover.groups.observe.samples import GroupSamples
 from switchover.groups.picture import Facts, Fleet, Picture
 from switchover.groups.plan import plan_of
-from switchover.groups.workloads import deployment
+from switchover.groups.workloads import kinds
 from switchover.groups.workloads.change import original_name
 from switchover.groups.workloads.trials import Trial, trials
 from switchover.kafka.group import BrokerGroups, Group, GroupState, Readiness
@@ -110,9 +110,8 @@ class GroupObserver:
         found: list[str] = []
         for workload in migration.spec.workloads:
             source = fleet.sources.get(workload.name)
-            if source is not None and deployment.is_held(source):
-                found.append(f"the hold of {source}: minReadySeconds, progressDeadlineSeconds, strategy and paused, which"
-                             " must be its own again")
+            if source is not None and (held := kinds.of(source).left_held(source)):
+                found.append(held)
             if source is not None and source.claimed_by == uid:
                 found.append(f"annotation {names.CLAIM} of {source}: take it off before another migration")
                 found += [f"{each}, which may still be paused" for each in source.autoscalers]

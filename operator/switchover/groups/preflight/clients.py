@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from switchover.api.consumer_group_migration import Workload, WorkloadKind
 from switchover.engine.gate import Verdict, check, fail, several, warn
 from switchover.groups.gates.protocol import to_consumer
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.reading import group, workloads
 from switchover.groups.slots import sizes
+from switchover.groups.workloads import kinds
 from switchover.groups.workloads.change import Unsupported, changed, container_of
-from switchover.kubernetes.members import MemberPod
+from switchover.kubernetes.members import MemberPod, MemberWorkload
 from switchover.reasons.notes import ONE_CANARY, PATTERN_MEANS_LESS, PATTERN_UNSUPPORTED, STATIC_MEMBERS_LEAVE_LATE
 from switchover.reasons.preflight_group import FORBIDDEN_SETTING, STATIC_MEMBERS_IN_DEPLOYMENT
 
@@ -21,8 +21,6 @@ ONLY_CONSUMER = ("group.remote.assignor",)
 """Java does not start with it under the classic protocol."""
 NOT_RE2 = re.compile(r"\(\?(?:[=!>]|<[=!])|\\[1-9]|[*+?}]\+")
 """Look-around, atomic groups, back-references, possessive quantifiers: RE2/J, by which brokers match, has none of them."""
-RANDOM_END = 5
-"""Characters at the end of a Deployment's pod's name that no other pod has (SimpleNameGenerator in apiserver's names)."""
 
 
 def settings_in(container: Mapping[str, Any]) -> frozenset[str]:
@@ -71,10 +69,10 @@ def find_static_members(picture: Picture) -> Iterator[Verdict]:
         for pod in (pod for name, _, pod in picture.pods() if name == workload.name):
             for member in picture.members_of(pod):
                 if member.instance_id:
-                    goes = any(mark in member.instance_id for mark in _marks(workload, pod))
+                    goes = any(mark in member.instance_id for mark in _marks(source, pod))
                     (leaving if goes else shared).append(member.instance_id)
-        if shared and workload.kind is WorkloadKind.DEPLOYMENT and not picture.in_place:
-            yield fail(STATIC_MEMBERS_IN_DEPLOYMENT, f"members of Deployment {workload.name} have a group.instance.id that"
+        if shared and kinds.of(source).rises and not picture.in_place:
+            yield fail(STATIC_MEMBERS_IN_DEPLOYMENT, f"members of {source} have a group.instance.id that"
                        f" is not made of their pod's name ({several(shared)}): a new pod runs at the same time as the one"
                        " that it replaces, and if it has the same id it is refused (UNRELEASED_INSTANCE_ID)",
                        subject=shared[0], unblocks="run static members in a StatefulSet, set spec.rollout.surge to 0, or"
@@ -87,11 +85,10 @@ def find_static_members(picture: Picture) -> Iterator[Verdict]:
                        cure="give the ids up before, in a rollout of its own, or accept a pause of a session for each batch")
 
 
-def _marks(workload: Workload, pod: MemberPod) -> Iterator[str]:
-    """What an id is made of that goes with its pod. The name of a StatefulSet's pod is its successor's as well."""
+def _marks(source: MemberWorkload, pod: MemberPod) -> Iterator[str]:
+    """What an id is made of that goes with its pod."""
     yield from (pod.uid, *pod.ips, *(re.sub(r"[.:]", "-", ip) for ip in pod.ips))
-    if workload.kind is WorkloadKind.DEPLOYMENT:
-        yield pod.name[-RANDOM_END:]
+    yield from kinds.of(source).own_marks(pod)
 
 
 def find_patterns(picture: Picture) -> Iterator[Verdict]:

@@ -5,13 +5,13 @@ from contextlib import suppress
 from typing import Any
 
 from switchover.answers.observed import Known, Unknown
-from switchover.api.consumer_group_migration import ContainerChange, Workload, WorkloadKind
+from switchover.api.consumer_group_migration import ContainerChange, Workload
 from switchover.engine.gate import Verdict, check, fail, several, unknown, wait, warn
 from switchover.engine.policy import Policy, matches
 from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.reading import workloads
-from switchover.groups.workloads import autoscalers, bounds, deployment
+from switchover.groups.workloads import autoscalers, bounds, kinds
 from switchover.groups.workloads.change import Unsupported, changed, container_of
 from switchover.groups.workloads.trials import trials_of
 from switchover.kubernetes import gitops
@@ -33,7 +33,6 @@ from switchover.reasons.preflight_group import (
 )
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.reasons.workloads import AUTOSCALER_IN_THE_WAY, TOO_MANY_PODS, WORKLOAD_MISSING
-from switchover.text.command import command
 
 
 def find_unmovable(picture: Picture) -> Iterator[Verdict]:
@@ -45,11 +44,7 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
             continue
         try:
             container_of(source.template, workload.container)
-            if source.paused and not deployment.is_held(source):
-                raise Unsupported("it is paused: its controller would roll nothing out; "
-                                  + command("kubectl rollout resume deployment {}", source.name))
-            if workload.kind is WorkloadKind.DEPLOYMENT and picture.rolls:
-                deployment.check_movable(source, in_place=picture.in_place)
+            kinds.of(source).check_movable(picture, source)
             if picture.replaces:
                 yield from _changes_wrongly(workload, source)
         except Unsupported as error:
@@ -66,7 +61,7 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
         if other := _run_by(picture, source):
             yield other
         elif source.replicas < 1 or not source.caught_up or len(source.ready()) < source.replicas \
-                or (workload.kind is WorkloadKind.DEPLOYMENT and not deployment.is_whole(source)):
+                or not kinds.of(source).is_whole(source):
             yield wait(WORKLOAD_NOT_READY, f"{len(source.ready())} of {source.replicas} pods of {source} are Ready",
                        subject=workload.name, observed=len(source.ready()), threshold=source.replicas,
                        unblocks="its pods are Ready; look at the first that is not")

@@ -18,16 +18,23 @@ counts as available for a moment, so that nothing falls before its controller ha
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from switchover.engine.effects import Patch
+from switchover.engine.effects import Effect, Patch
+from switchover.engine.gate import Verdict, wait
+from switchover.groups.picture import ORIGINAL, Picture
 from switchover.groups.workloads import leaving
-from switchover.groups.workloads.change import Unsupported, patch
+from switchover.groups.workloads.change import EMPTY, Unsupported, patch, write
+from switchover.kubernetes import gitops
 from switchover.kubernetes.json_patch import as_read, unchanged
-from switchover.kubernetes.members import MemberWorkload
+from switchover.kubernetes.members import MemberPod, MemberWorkload
+from switchover.reasons.workloads import DEPLOYMENT_NOT_HELD, STRATEGY_RESET
+from switchover.text.command import command
 
 HOLD_SECONDS = 2_147_483_645
 """minReadySeconds: 68 years. A shorter one ends, and all pods are replaced at once."""
 DEADLINE_SECONDS = HOLD_SECONDS + 1
 """progressDeadlineSeconds must be more than minReadySeconds; one second more still would mean that there is none."""
+RANDOM_END = 5
+"""Characters at the end of a pod's name that no other pod has (SimpleNameGenerator in apiserver's names)."""
 SHARED = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 """Access modes with which pods on different nodes can mount one claim."""
 
@@ -239,3 +246,91 @@ def _still_held() -> Mapping[str, Any]:
 
 def _paused() -> Mapping[str, Any]:
     return {"op": "add", "path": "/spec/paused", "value": True}
+
+
+# --- as the plan asks for it --------------------------------------------------------------------------------------------
+
+
+class Deployments:
+    """`MemberKind` of Deployments."""
+
+    rises = True
+
+    def check_movable(self, picture: Picture, source: MemberWorkload) -> None:
+        if source.paused and not is_held(source):
+            raise Unsupported("it is paused: its controller would roll nothing out; "
+                              + command("kubectl rollout resume deployment {}", source.name))
+        if picture.rolls:
+            check_movable(source, in_place=picture.in_place)
+
+    def is_whole(self, source: MemberWorkload) -> bool:
+        return is_whole(source)
+
+    def own_marks(self, pod: MemberPod) -> tuple[str, ...]:
+        return (pod.name[-RANDOM_END:],)
+
+    def write(self, picture: Picture, source: MemberWorkload, wanted: Mapping[str, Any], purpose: str) -> Iterator[Effect]:
+        container = picture.workload(source.name).container
+        if picture.offline:
+            yield write(source, container, wanted, purpose, EMPTY)
+        elif is_held(source) or is_whole(source):
+            yield write(source, container, wanted, purpose, *holding(source))
+
+    def roll(self, picture: Picture, source: MemberWorkload) -> tuple[Effect, ...]:
+        if picture.live_mode(source.name) != picture.moved_to:
+            return ()
+        joined = all(picture.takes_part(source.pods[name], picture.moved_to) for name in source.ready())
+        return roll(source, picture.assigned(source.name, picture.moved_to), joined=joined, in_place=picture.in_place,
+                    worth=leaving.worth(picture, source))
+
+    def fall(self, source: MemberWorkload) -> tuple[Effect, ...]:
+        return fall(source, source.replicas)
+
+    def pod_in(self, picture: Picture, source: MemberWorkload, slot: str) -> MemberPod | None:
+        """Which pod fills which slot does not matter: as many are Ready as slots are assigned."""
+        alike = picture.alike(source.name, picture.position.nodes[slot].assigned)
+        return source.pods[source.ready()[alike[slot]]] if is_moved(source, len(alike)) else None
+
+    def find_lost_hold(self, picture: Picture, source: MemberWorkload) -> Verdict | None:
+        """One that is in the middle, and whose own settings would roll it on; or that is held, and whose strategy would let
+        other pods rise or fall than the batch's. It is held again in the same pass."""
+        if source.replicas == 0 or not picture.rolls or picture.template(source.name, ORIGINAL) is None:
+            return None
+        if picture.live_mode(source.name) == ORIGINAL and not earlier(source):
+            return None
+        if is_held(source) and is_shaped(source):
+            return None
+        who, stop = gitops.written_by(source, ("strategy",), picture.namespace)
+        unblocks = f"{stop}, or leave strategy, minReadySeconds, progressDeadlineSeconds and paused out of it"
+        if not is_held(source):
+            return wait(DEPLOYMENT_NOT_HELD, f"{who} set minReadySeconds of {source} to {source.min_ready}: Kubernetes would"
+                        " replace all its pods at once, so it is held again", subject=source.name, observed=source.min_ready,
+                        threshold=HOLD_SECONDS, unblocks=unblocks)
+        shape = source.update_strategy.get("rollingUpdate") or {}
+        told = ", ".join([source.update_strategy["type"], *(f"{name} {value}" for name, value in sorted(shape.items()))])
+        return wait(STRATEGY_RESET, f"{who} set the strategy of {source}: pods beside the batch could rise or fall by it, so"
+                    " it is set again", subject=source.name, observed=told,
+                    threshold="maxSurge or maxUnavailable, the other 0", unblocks=unblocks)
+
+    def hold_again(self, source: MemberWorkload) -> Effect:
+        return hold_again(source)
+
+    def can_undo(self, source: MemberWorkload) -> bool:
+        """Of one that is paused kubectl undoes nothing."""
+        return not is_held(source)
+
+    def is_given_back(self, picture: Picture, source: MemberWorkload) -> bool:
+        return picture.rolls and not is_held(source)
+
+    def is_restored(self, source: MemberWorkload, kept: Mapping[str, Any]) -> bool:
+        return is_restored(source, kept)
+
+    def restore(self, source: MemberWorkload, kept: Mapping[str, Any]) -> Iterator[Effect]:
+        if is_of_one(source):
+            yield restore(source, kept)
+
+    def left_held(self, source: MemberWorkload) -> str:
+        if not is_held(source):
+            return ""
+        return (f"the hold of {source}: minReadySeconds, progressDeadlineSeconds, strategy and paused, which must be its own"
+                " again")

@@ -7,12 +7,17 @@ number falls. The cost is the mark: what is on the pods says who was chosen. It 
 Who has costs of his own on some pod chooses himself: nothing is marked then.
 """
 
+import math
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from switchover.answers.observed import Known
 from switchover.engine.effects import Patch
+from switchover.groups.picture import Picture
 from switchover.kubernetes.json_patch import annotation, as_read
 from switchover.kubernetes.members import COST, MemberPod, MemberWorkload
+from switchover.lag.group import TopicPartition
 
 _PATH = annotation(COST)
 FIRST = "-2147483648"
@@ -21,6 +26,20 @@ FIRST = "-2147483648"
 Worth = Mapping[str, tuple[float, int]]
 """By the pod's name: records that its partitions have not committed, and how many partitions; of no pod that nobody can tell
 it of."""
+
+
+def worth(picture: Picture, source: MemberWorkload) -> Worth:
+    """What each pod's partitions had not committed, summed up over all sweeps that are known, and how many they are. One on
+    which nobody has committed counts for more than any. Nothing while the coordinator tells of no partition whose it is.
+    """
+    owned = {pod.name: picture.owned_by(pod) for pod in source.pods.values()}
+    if not isinstance(picture.facts.samples, Known) or not any(owned.values()):
+        return {}
+    waiting: dict[TopicPartition, float] = defaultdict(float)
+    for sample in picture.facts.samples.value:
+        for partition, (committed, end) in sample.offsets.items():
+            waiting[partition] += math.inf if committed is None and end else end - (committed or 0)
+    return {pod: (sum(waiting[each] for each in partitions), len(partitions)) for pod, partitions in owned.items()}
 
 
 def is_marked(pod: MemberPod) -> bool:

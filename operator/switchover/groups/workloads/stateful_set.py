@@ -15,13 +15,16 @@ change the template. Back: `hold` at once, then the template; a pod that goes aw
 which is where it comes from or where it goes. Forward again from the middle of the way back: as soon as it `comes_back`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from switchover.engine.effects import Patch
-from switchover.groups.workloads.change import patch
+from switchover.api.status import Direction
+from switchover.engine.effects import Effect, Patch, replacement
+from switchover.engine.gate import Verdict
+from switchover.groups.picture import Picture
+from switchover.groups.workloads.change import patch, write
 from switchover.kubernetes.json_patch import unchanged
-from switchover.kubernetes.members import MemberWorkload
+from switchover.kubernetes.members import MemberPod, MemberWorkload
 from switchover.kubernetes.workloads import listed
 
 STRATEGY = "/spec/updateStrategy"
@@ -103,3 +106,93 @@ def restore_strategy(workload: MemberWorkload, original: Mapping[str, Any]) -> P
     """Give the update strategy back; only while nothing `would_restart` under it."""
     return patch(workload, [unchanged(workload.generation), {"op": "replace", "path": STRATEGY, "value": original}],
                  "update strategy as it was")
+
+
+# --- as the plan asks for it --------------------------------------------------------------------------------------------
+
+
+class StatefulSets:
+    """`MemberKind` of StatefulSets. A pod keeps its name, so that its slot is its ordinal; none is made before one goes."""
+
+    rises = False
+
+    def check_movable(self, picture: Picture, source: MemberWorkload) -> None:
+        """Each can be moved."""
+
+    def is_whole(self, source: MemberWorkload) -> bool:
+        return True
+
+    def own_marks(self, pod: MemberPod) -> tuple[str, ...]:
+        return ()
+
+    def write(self, picture: Picture, source: MemberWorkload, wanted: Mapping[str, Any], purpose: str) -> Iterator[Effect]:
+        """Hold and only then write; on the way forward not before a pod that goes away would come back as what is here."""
+        if picture.position.direction is Direction.FORWARD and not comes_back(source):
+            if source.update_strategy.get("type") == "OnDelete" and source.caught_up and not would_restart(
+                    source, {"type": "RollingUpdate"}):
+                yield settle(source)
+        elif not is_held(source):
+            yield hold(source)
+        else:
+            yield write(source, picture.workload(source.name).container, wanted, purpose, holding(source))
+
+    def roll(self, picture: Picture, source: MemberWorkload) -> Iterator[Effect]:
+        updated = _updated(picture, source.name)
+        reached = source.replicas - partition_of(source.update_strategy, source.replicas)
+        if reached < (onward := _onward(picture, source, updated)):
+            yield lower(source, onward)
+            return
+        for pod in (source.pods[each] for each in highest(source, updated) if each in source.pods):
+            if pod.revision != source.update_revision and not pod.ready and not pod.terminating:
+                # With OrderedReady it would stand in the way of its own repair.
+                yield replacement(pod.name, pod.uid, ready=pod.ready)
+
+    def fall(self, source: MemberWorkload) -> tuple[Effect, ...]:
+        return ()
+
+    def pod_in(self, picture: Picture, source: MemberWorkload, slot: str) -> MemberPod | None:
+        index = int(slot.rpartition("/")[2])
+        pod = source.pods.get(f"{source.name}-{source.first_ordinal + index}")
+        return pod if pod is not None and pod.name in source.ready() else None
+
+    def find_lost_hold(self, picture: Picture, source: MemberWorkload) -> Verdict | None:
+        """Not looked for."""
+        return None
+
+    def hold_again(self, source: MemberWorkload) -> Effect:
+        return hold(source)
+
+    def can_undo(self, source: MemberWorkload) -> bool:
+        return True
+
+    def is_given_back(self, picture: Picture, source: MemberWorkload) -> bool:
+        return False
+
+    def is_restored(self, source: MemberWorkload, kept: Mapping[str, Any]) -> bool:
+        return bool(source.update_strategy == kept["updateStrategy"])
+
+    def restore(self, source: MemberWorkload, kept: Mapping[str, Any]) -> Iterator[Effect]:
+        if not would_restart(source, kept["updateStrategy"]):
+            yield restore_strategy(source, kept["updateStrategy"])
+
+    def left_held(self, source: MemberWorkload) -> str:
+        return ""
+
+
+def _updated(picture: Picture, name: str) -> int:
+    """How many slots, from the highest down, are assigned to the mode of the batch without a gap."""
+    count = 0
+    for slot in reversed(picture.slots(name)):
+        if picture.position.nodes[slot].assigned != picture.moved_to:
+            break
+        count += 1
+    return count
+
+
+def _onward(picture: Picture, source: MemberWorkload, updated: int) -> int:
+    """How far the partition may go down by now: Kubernetes waits for each pod to be Ready, and here for it to take part."""
+    for count, name in enumerate(highest(source, updated), 1):
+        pod = source.pods.get(name)
+        if pod is None or name not in source.ready() or not picture.takes_part(pod, picture.moved_to):
+            return count
+    return updated

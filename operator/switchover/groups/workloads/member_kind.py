@@ -1,0 +1,83 @@
+"""What a plan wants of a workload whose pods are members: each kind of workload answers it by one class (`kinds.py`).
+
+A source is the workload as it was seen. Nothing here knows a step: what moves is what the record assigns.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from switchover.engine.effects import Effect
+from switchover.engine.gate import Verdict
+from switchover.groups.picture import Picture
+from switchover.kubernetes.members import MemberPod, MemberWorkload
+
+
+class MemberKind(Protocol):
+    """One kind of workload."""
+
+    @property
+    def rises(self) -> bool:
+        """Whether new pods run beside those that they are to follow, unless `spec.rollout.surge` is 0."""
+        ...
+
+    # --- before anything is touched -----------------------------------------------------------------------------------
+
+    def check_movable(self, picture: Picture, source: MemberWorkload) -> None:
+        """Raises Unsupported in words where its pods cannot be replaced batch by batch."""
+        ...
+
+    def is_whole(self, source: MemberWorkload) -> bool:
+        """Whether no pod of an earlier template is left."""
+        ...
+
+    def own_marks(self, pod: MemberPod) -> Iterable[str]:
+        """What of a pod's name its successor does not have."""
+        ...
+
+    # --- while its pods are moved -------------------------------------------------------------------------------------
+
+    def write(self, picture: Picture, source: MemberWorkload, wanted: Mapping[str, Any], purpose: str) -> Iterable[Effect]:
+        """What gives it that template, with no pod replaced by that alone: it is held first. One change a pass."""
+        ...
+
+    def roll(self, picture: Picture, source: MemberWorkload) -> Iterable[Effect]:
+        """What makes as many of its pods be of the template as slots are assigned to it. One change a pass."""
+        ...
+
+    def fall(self, source: MemberWorkload) -> Iterable[Effect]:
+        """What has pods of earlier templates leave, Ready or not, where those of the template have risen beside them."""
+        ...
+
+    def pod_in(self, picture: Picture, source: MemberWorkload, slot: str) -> MemberPod | None:
+        """The pod of its template that fills a slot, once it is Ready; it has the template of the slot's mode."""
+        ...
+
+    def find_lost_hold(self, picture: Picture, source: MemberWorkload) -> Verdict | None:
+        """Who has changed, while its pods are moved, what holds them; None where it stands."""
+        ...
+
+    def hold_again(self, source: MemberWorkload) -> Effect:
+        """After `find_lost_hold`: nobody leaves from now on."""
+        ...
+
+    def can_undo(self, source: MemberWorkload) -> bool:
+        """Whether `kubectl rollout undo` does something to it as it is now."""
+        ...
+
+    # --- in the end ---------------------------------------------------------------------------------------------------
+
+    def is_given_back(self, picture: Picture, source: MemberWorkload) -> bool:
+        """Whether it rolls by its own settings, so that the way back is over, claimed as it is."""
+        ...
+
+    def is_restored(self, source: MemberWorkload, kept: Mapping[str, Any]) -> bool:
+        """Whether it has its own settings, those of before."""
+        ...
+
+    def restore(self, source: MemberWorkload, kept: Mapping[str, Any]) -> Iterable[Effect]:
+        """What gives them back, once no pod would be replaced by that."""
+        ...
+
+    def left_held(self, source: MemberWorkload) -> str:
+        """What of our hold is left on it, in words; "" for nothing."""
+        ...
