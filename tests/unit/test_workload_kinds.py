@@ -7,7 +7,6 @@ import pytest
 
 from switchover.api.consumer_group_migration import WorkloadKind
 from switchover.engine.effects import Effect, Patch
-from switchover.engine.gate import Verdict
 from switchover.groups.picture import Picture
 from switchover.groups.workloads import change, kinds
 from switchover.groups.workloads.member_kind import MemberKind
@@ -39,13 +38,8 @@ def keeping(source: MemberWorkload, pods: int) -> Patch:
     return replaced(source, strategy, f"{pods} of {source.replicas} pods stay")
 
 
-class CloneSets:
+class CloneSets(MemberKind):
     """As OpenKruise has it: so many pods as its partition says are of the template before, whichever these are."""
-
-    rises = False
-
-    def check_movable(self, picture: Picture, source: MemberWorkload) -> None:
-        pass
 
     def is_whole(self, source: MemberWorkload) -> bool:
         return not source.predecessors
@@ -64,35 +58,20 @@ class CloneSets:
         if picture.live_mode(source.name) == picture.moved_to and partition(source) != stay:
             yield keeping(source, stay)
 
-    def fall(self, source: MemberWorkload) -> tuple[Effect, ...]:
-        return ()
-
     def pod_in(self, picture: Picture, source: MemberWorkload, slot: str) -> MemberPod | None:
         alike = picture.alike(source.name, picture.position.nodes[slot].assigned)
         ready = source.ready()
         return source.pods[ready[alike[slot]]] if len(ready) >= len(alike) else None
 
-    def find_lost_hold(self, picture: Picture, source: MemberWorkload) -> Verdict | None:
-        return None
-
-    def hold_again(self, source: MemberWorkload) -> Effect:
-        return keeping(source, source.replicas)
-
     def can_undo(self, source: MemberWorkload) -> bool:
         return False
 
-    def is_given_back(self, picture: Picture, source: MemberWorkload) -> bool:
-        return False
+    def is_restored(self, source: MemberWorkload, original: Mapping[str, Any]) -> bool:
+        return bool(source.update_strategy == original["updateStrategy"])
 
-    def is_restored(self, source: MemberWorkload, kept: Mapping[str, Any]) -> bool:
-        return bool(source.update_strategy == kept["updateStrategy"])
-
-    def restore(self, source: MemberWorkload, kept: Mapping[str, Any]) -> Iterator[Effect]:
+    def restore(self, source: MemberWorkload, original: Mapping[str, Any]) -> Iterator[Effect]:
         if self.is_whole(source):
-            yield replaced(source, kept["updateStrategy"], "update strategy as it was")
-
-    def left_held(self, source: MemberWorkload) -> str:
-        return ""
+            yield replaced(source, original["updateStrategy"], "update strategy as it was")
 
 
 class Clones(World):
@@ -119,8 +98,7 @@ class Clones(World):
 @pytest.fixture
 def walk(monkeypatch: pytest.MonkeyPatch) -> Walk:
     """Of one workload, whose kind nothing of the product names; the API takes it only once it does."""
-    known: MemberKind = CloneSets()
-    monkeypatch.setitem(kinds.KINDS, KIND, known)
+    monkeypatch.setitem(kinds.KINDS, KIND, CloneSets())
     monkeypatch.setitem(members.KINDS, KIND, (VERSION, "clonesets"))             # type: ignore[arg-type]
     found = Walk(Clones((KIND, "orders", 4)), {"workloads": (workload_of("StatefulSet"),), **QUICK})
     of_kind(found)

@@ -66,8 +66,9 @@ def held(picture: Picture) -> tuple[Effect, ...]:
     """Each Deployment whose template or pods are not as they were is held, by a strategy of this migration's: nobody leaves,
     whoever changed that.
     """
-    return tuple(kinds.of(source).hold_again(source) for _, source in _sources(picture)
-                 if source.claimed_by == picture.uid and kinds.of(source).find_lost_hold(picture, source) is not None)
+    return tuple(effect for _, source in _sources(picture)
+                 if source.claimed_by == picture.uid and kinds.of(source).find_lost_hold(picture, source) is not None
+                 for effect in kinds.of(source).hold_again(source))
 
 
 def release(picture: Picture) -> tuple[Effect, ...]:

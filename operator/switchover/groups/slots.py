@@ -1,7 +1,7 @@
 """Slots in a rollout: how each is seen and assigned, how many go together, and in which order."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from switchover.answers.observed import Known, Observed, Unknown
@@ -114,13 +114,8 @@ def seconds_left(picture: Picture) -> float:
 def assign(picture: Picture) -> tuple[Effect, ...]:
     """What makes the pods of each workload in the batch follow the record: one change a pass."""
     names = dict.fromkeys(slot.rpartition("/")[0] for slot in picture.position.batch.nodes) if picture.position.batch else {}
-    effects = (effect for name in names for effect in _assign(picture, name))
-    return tuple(effects)
-
-
-def _assign(picture: Picture, name: str) -> Iterable[Effect]:
-    source = picture.source(name)
-    return kinds.of(source.value).roll(picture, source.value) if isinstance(source, Known) else ()
+    sources = (source.value for name in names if isinstance(source := picture.source(name), Known))
+    return tuple(effect for source in sources for effect in kinds.of(source).roll(picture, source))
 
 
 # --- seeing -------------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from switchover.engine.gate import Verdict, wait
 from switchover.groups.picture import ORIGINAL, Picture
 from switchover.groups.workloads import leaving
 from switchover.groups.workloads.change import EMPTY, Unsupported, patch, write
+from switchover.groups.workloads.member_kind import MemberKind
 from switchover.kubernetes import gitops
 from switchover.kubernetes.json_patch import as_read, unchanged
 from switchover.kubernetes.members import MemberPod, MemberWorkload
@@ -174,11 +175,6 @@ def roll(workload: MemberWorkload, moved: int, *, joined: bool, in_place: bool, 
     return (patch(workload, [unchanged(workload.generation), _still_held(), _paused()], "no pod replaced for now"),)
 
 
-def fall(workload: MemberWorkload, moved: int) -> tuple[Patch, ...]:
-    """The predecessors of `moved` pods leave, Ready or not; nothing where they have, or while it is too early."""
-    return () if earlier(workload) <= workload.replicas - moved else _fall(workload, moved, {})
-
-
 def _fall(workload: MemberWorkload, moved: int, worth: leaving.Worth) -> tuple[Patch, ...]:
     if workload.available:                              # what counts as available would let others fall in its place
         return ()
@@ -251,8 +247,8 @@ def _paused() -> Mapping[str, Any]:
 # --- as the plan asks for it --------------------------------------------------------------------------------------------
 
 
-class Deployments:
-    """`MemberKind` of Deployments."""
+class Deployments(MemberKind):
+    """Pods rise beside those that they follow, or these fall first; which one fills which slot does not matter."""
 
     rises = True
 
@@ -284,10 +280,9 @@ class Deployments:
                     worth=leaving.worth(picture, source))
 
     def fall(self, source: MemberWorkload) -> tuple[Effect, ...]:
-        return fall(source, source.replicas)
+        return _fall(source, source.replicas, {}) if earlier(source) else ()
 
     def pod_in(self, picture: Picture, source: MemberWorkload, slot: str) -> MemberPod | None:
-        """Which pod fills which slot does not matter: as many are Ready as slots are assigned."""
         alike = picture.alike(source.name, picture.position.nodes[slot].assigned)
         return source.pods[source.ready()[alike[slot]]] if is_moved(source, len(alike)) else None
 
@@ -312,8 +307,8 @@ class Deployments:
                     " it is set again", subject=source.name, observed=told,
                     threshold="maxSurge or maxUnavailable, the other 0", unblocks=unblocks)
 
-    def hold_again(self, source: MemberWorkload) -> Effect:
-        return hold_again(source)
+    def hold_again(self, source: MemberWorkload) -> tuple[Effect, ...]:
+        return (hold_again(source),)
 
     def can_undo(self, source: MemberWorkload) -> bool:
         """Of one that is paused kubectl undoes nothing."""
@@ -322,12 +317,12 @@ class Deployments:
     def is_given_back(self, picture: Picture, source: MemberWorkload) -> bool:
         return picture.rolls and not is_held(source)
 
-    def is_restored(self, source: MemberWorkload, kept: Mapping[str, Any]) -> bool:
-        return is_restored(source, kept)
+    def is_restored(self, source: MemberWorkload, original: Mapping[str, Any]) -> bool:
+        return is_restored(source, original)
 
-    def restore(self, source: MemberWorkload, kept: Mapping[str, Any]) -> Iterator[Effect]:
+    def restore(self, source: MemberWorkload, original: Mapping[str, Any]) -> Iterator[Effect]:
         if is_of_one(source):
-            yield restore(source, kept)
+            yield restore(source, original)
 
     def left_held(self, source: MemberWorkload) -> str:
         if not is_held(source):

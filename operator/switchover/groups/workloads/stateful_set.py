@@ -20,9 +20,9 @@ from typing import Any
 
 from switchover.api.status import Direction
 from switchover.engine.effects import Effect, Patch, replacement
-from switchover.engine.gate import Verdict
 from switchover.groups.picture import Picture
 from switchover.groups.workloads.change import patch, write
+from switchover.groups.workloads.member_kind import MemberKind
 from switchover.kubernetes.json_patch import unchanged
 from switchover.kubernetes.members import MemberPod, MemberWorkload
 from switchover.kubernetes.workloads import listed
@@ -111,19 +111,8 @@ def restore_strategy(workload: MemberWorkload, original: Mapping[str, Any]) -> P
 # --- as the plan asks for it --------------------------------------------------------------------------------------------
 
 
-class StatefulSets:
-    """`MemberKind` of StatefulSets. A pod keeps its name, so that its slot is its ordinal; none is made before one goes."""
-
-    rises = False
-
-    def check_movable(self, picture: Picture, source: MemberWorkload) -> None:
-        """Each can be moved."""
-
-    def is_whole(self, source: MemberWorkload) -> bool:
-        return True
-
-    def own_marks(self, pod: MemberPod) -> tuple[str, ...]:
-        return ()
+class StatefulSets(MemberKind):
+    """A pod keeps its name, so that its slot is its ordinal; none is made before one goes."""
 
     def write(self, picture: Picture, source: MemberWorkload, wanted: Mapping[str, Any], purpose: str) -> Iterator[Effect]:
         """Hold and only then write; on the way forward not before a pod that goes away would come back as what is here."""
@@ -147,36 +136,17 @@ class StatefulSets:
                 # With OrderedReady it would stand in the way of its own repair.
                 yield replacement(pod.name, pod.uid, ready=pod.ready)
 
-    def fall(self, source: MemberWorkload) -> tuple[Effect, ...]:
-        return ()
-
     def pod_in(self, picture: Picture, source: MemberWorkload, slot: str) -> MemberPod | None:
         index = int(slot.rpartition("/")[2])
         pod = source.pods.get(f"{source.name}-{source.first_ordinal + index}")
         return pod if pod is not None and pod.name in source.ready() else None
 
-    def find_lost_hold(self, picture: Picture, source: MemberWorkload) -> Verdict | None:
-        """Not looked for."""
-        return None
+    def is_restored(self, source: MemberWorkload, original: Mapping[str, Any]) -> bool:
+        return bool(source.update_strategy == original["updateStrategy"])
 
-    def hold_again(self, source: MemberWorkload) -> Effect:
-        return hold(source)
-
-    def can_undo(self, source: MemberWorkload) -> bool:
-        return True
-
-    def is_given_back(self, picture: Picture, source: MemberWorkload) -> bool:
-        return False
-
-    def is_restored(self, source: MemberWorkload, kept: Mapping[str, Any]) -> bool:
-        return bool(source.update_strategy == kept["updateStrategy"])
-
-    def restore(self, source: MemberWorkload, kept: Mapping[str, Any]) -> Iterator[Effect]:
-        if not would_restart(source, kept["updateStrategy"]):
-            yield restore_strategy(source, kept["updateStrategy"])
-
-    def left_held(self, source: MemberWorkload) -> str:
-        return ""
+    def restore(self, source: MemberWorkload, original: Mapping[str, Any]) -> Iterator[Effect]:
+        if not would_restart(source, original["updateStrategy"]):
+            yield restore_strategy(source, original["updateStrategy"])
 
 
 def _updated(picture: Picture, name: str) -> int:
