@@ -36,6 +36,12 @@ def test_a_gate_is_explained_as_the_column_shows_it() -> None:
     assert "\n## " not in told
 
 
+def test_what_a_kind_of_workload_finds_is_explained_with_the_gate_that_asks_it() -> None:
+    told = explain("WorkloadsAreOurs")
+    assert "DeploymentNotHeld" in told
+    assert "StrategyReset" in told
+
+
 @pytest.mark.parametrize("gate", ["Approval", "Replace/kafka-1", "Bake"])
 def test_what_the_walk_itself_waits_for_is_explained_as_the_summary_names_it(gate: str) -> None:
     assert explain(gate).startswith(f"# {gate.partition('/')[0]}\n")

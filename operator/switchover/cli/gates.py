@@ -16,10 +16,13 @@ from switchover.engine.gate import Gate
 from switchover.engine.plan import Plan
 from switchover.groups import plan
 from switchover.groups.picture import Picture as GroupPicture
+from switchover.groups.workloads.kinds import KINDS
 from switchover.reasons.reason import Reason, Urgency
 
 ANY = "At any step"
-PICTURES = {"switchover.cluster": ClusterPicture, "switchover.groups": GroupPicture}
+ASKED: Mapping[str, tuple[type, ...]] = {
+    "switchover.cluster": (ClusterPicture,), "switchover.groups": (GroupPicture, *map(type, KINDS.values()))}
+"""Whose methods a check may call."""
 
 
 def gates_of(value: object) -> Iterator[Gate[Any]]:
@@ -84,9 +87,9 @@ def called(function: FunctionType) -> Iterator[object]:
     names = set(names_in(function.__code__))
     for name in names:
         yield function.__globals__.get(name)
-        for package, picture in PICTURES.items():
+        for package, asked in ASKED.items():
             if function.__module__.startswith(package):
-                yield vars(picture).get(name)
+                yield from (vars(each).get(name) for each in asked)
     for module in [each for name in names if isinstance(each := function.__globals__.get(name), ModuleType)]:
         if module.__name__.startswith("switchover."):
             yield from (vars(module).get(name) for name in names)
