@@ -22,6 +22,7 @@ class MemberKind(Protocol):
 
     def check_movable(self, picture: Picture, source: MemberWorkload) -> None:
         """Raises Unsupported where its pods cannot be replaced batch by batch."""
+        return
 
     def is_whole(self, source: MemberWorkload) -> bool:
         """Whether no pod of an earlier template is left, where that is asked."""
