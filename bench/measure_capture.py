@@ -24,7 +24,7 @@ from meter import Cost, measured
 from switchover.pipeline.capture.job import Capture
 from switchover.pipeline.capture.plan import TOPIC as OFFSETS
 from switchover.pipeline.config import Config, Spark
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.outcome import Progress
 from switchover.pipeline.session import session
 
 GROUPS, PARTITIONS = 1_000, 50

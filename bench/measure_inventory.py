@@ -25,7 +25,7 @@ from meter import measured
 from switchover.pipeline.config import Config
 from switchover.pipeline.inventory import features, job
 from switchover.pipeline.inventory.waves import glue, pack
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.outcome import Progress
 from switchover.pipeline.session import session
 from switchover.pipeline.store import Manifest, Store
 from switchover.pipeline.tables import COMMITS, ENDS, GROUPS, OWNERSHIP, TOPICS

@@ -21,11 +21,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from meter import measured
-from switchover.pipeline.baseline.bronze import Bronze
 from switchover.pipeline.baseline.job import course_of, judged
-from switchover.pipeline.baseline.kernel import END, KAFKA, ROWS, SORTED, Kernel
-from switchover.pipeline.baseline.settings import BaselineSettings
-from switchover.pipeline.config import Spark
+from switchover.pipeline.baseline.kernel import END, KAFKA, ROWS, SORTED, Bronze, Kernel
+from switchover.pipeline.config import BaselineSettings, Spark
 from switchover.pipeline.session import session
 from switchover.pipeline.tables import COMMITS, ENDS
 

@@ -16,8 +16,7 @@ from pipeline.few_rows import FEW_ROWS, small_session
 from switchover.pipeline.audit.job import run
 from switchover.pipeline.capture.job import Capture
 from switchover.pipeline.config import Config
-from switchover.pipeline.outcome import Outcome
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.outcome import Outcome, Progress
 
 BACK = (100, 200, 150, 300)
 

@@ -27,8 +27,7 @@ from switchover.pipeline.capture import plan as planning
 from switchover.pipeline.capture.client import reader
 from switchover.pipeline.capture.job import Capture
 from switchover.pipeline.config import Config
-from switchover.pipeline.outcome import JobFailed
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.outcome import JobFailed, Progress
 from switchover.pipeline.store import Store
 
 COMMITS, PARTITIONS = 40, 3

@@ -13,7 +13,7 @@ from adapters.clusters import KRaftNode, node
 from adapters.eventually import eventually
 from adapters.group_members import create_topic
 from adapters.guarded import DESCRIBE, DESCRIBE_CONFIGS, GROUP, READ, TOPIC, allow, settings, user
-from switchover.pipeline.capture import librdkafka
+from switchover.pipeline.capture import client
 from switchover.pipeline.capture import plan as planning
 from switchover.pipeline.capture.client import configuration
 from switchover.pipeline.capture.facts import Cluster
@@ -30,7 +30,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KRaftNode]:
 
 
 def commit(server: KRaftNode, group: str) -> None:
-    commit_for(str(server.address), group, "orders", 5, librdkafka.configuration(user("admin")))
+    commit_for(str(server.address), group, "orders", 5, client.as_librdkafka(user("admin")))
 
 
 async def comes_to(question: Callable[[], object], answer: object) -> None:

@@ -20,11 +20,9 @@ from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.metadata.cluster import ClusterMetadata
 from switchover.metadata.image import LogImage, MigrationState
 from switchover.network.access import Access
-from switchover.pipeline.config import Config, Kafka, Spark, ZooKeeper
+from switchover.pipeline.config import Config, DriftSettings, Kafka, Spark, ZooKeeper
 from switchover.pipeline.drift import job
-from switchover.pipeline.drift.settings import DriftSettings
-from switchover.pipeline.outcome import Outcome
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.outcome import Outcome, Progress
 from switchover.pipeline.store import Store
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 

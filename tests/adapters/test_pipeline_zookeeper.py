@@ -19,8 +19,7 @@ from patience import stretched, until
 from switchover.pipeline.capture.transactions import Log
 from switchover.pipeline.capture.zookeeper import capture_zookeeper
 from switchover.pipeline.config import Config
-from switchover.pipeline.outcome import JobFailed
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.outcome import JobFailed, Progress
 from switchover.pipeline.store import File
 
 Brief = tuple[int, int, str, str | None]

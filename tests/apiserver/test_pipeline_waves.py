@@ -6,11 +6,9 @@ import pytest
 import yaml
 from kubernetes import client
 
-from switchover.pipeline.config import Kafka, ZooKeeper
-from switchover.pipeline.inventory.group import Coordination, Group, Storage
-from switchover.pipeline.inventory.manifests import document, migration
-from switchover.pipeline.inventory.settings import Workload
-from switchover.pipeline.inventory.waves import Wave
+from switchover.pipeline.config import Kafka, Workload, ZooKeeper
+from switchover.pipeline.inventory.readiness import Coordination, Group, Storage
+from switchover.pipeline.inventory.waves import Wave, document, migration
 
 WORKLOAD = Workload.model_validate({"groups": "*", "name": "app", "container": "app", "template": {
     "env": [{"name": "GROUP_PROTOCOL", "value": "consumer"}]}, "bridge": {"image": "enabled:1"}})

@@ -14,11 +14,10 @@ from pyspark.sql import SparkSession
 
 from pipeline.audit_bronze import LONG_AGO, SECOND, Captures, T, id_of
 from pipeline.few_rows import FEW_ROWS
+from switchover.pipeline.audit.findings import produced
 from switchover.pipeline.audit.job import run
-from switchover.pipeline.audit.losses import produced
 from switchover.pipeline.config import Config
-from switchover.pipeline.outcome import BadConfig, JobFailed, Outcome
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.outcome import BadConfig, JobFailed, Outcome, Progress
 from switchover.pipeline.store import Manifest, Store
 from switchover.pipeline.tables import SCHEMAS
 

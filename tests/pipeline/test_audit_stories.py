@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from pipeline.audit_bronze import LONG_AGO, SECOND, Captures, T, id_of
 from switchover.pipeline.audit.findings import LONGEST, sentence
 from switchover.pipeline.audit.job import Range, judge
-from switchover.pipeline.audit.settings import AuditedGroup, AuditSettings
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.config import AuditedGroup, AuditSettings
+from switchover.pipeline.outcome import Progress
 
 UNTIL = 100 * SECOND
 BAND = 5 * SECOND

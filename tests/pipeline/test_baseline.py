@@ -19,15 +19,12 @@ from switchover.lag.thresholds import Thresholds, of_a_migration
 from switchover.lag.verdicts import Effect
 from switchover.lag.watch import Watch
 from switchover.lag.window import Reading
-from switchover.pipeline.baseline.bronze import Bronze
-from switchover.pipeline.baseline.config_map import name_of
 from switchover.pipeline.baseline.job import TABLES, course_of, judged, run
-from switchover.pipeline.baseline.kernel import Kernel
-from switchover.pipeline.baseline.settings import BaselineSettings
-from switchover.pipeline.config import Config, Spark
-from switchover.pipeline.outcome import JobFailed, Outcome
-from switchover.pipeline.progress import Progress
-from switchover.pipeline.topic_ids import BAND_MS
+from switchover.pipeline.baseline.kernel import Bronze, Kernel
+from switchover.pipeline.baseline.report import name_of
+from switchover.pipeline.bronze import BAND_MS
+from switchover.pipeline.config import BaselineSettings, Config, Spark
+from switchover.pipeline.outcome import JobFailed, Outcome, Progress
 from unit.lag_readings import Reading as Sample
 from unit.lag_scalar import scalar
 

@@ -8,11 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from switchover.metadata.cluster import ClusterMetadata, Hidden, Resource
-from switchover.pipeline.config import Config
+from switchover.pipeline.config import Config, DriftSettings
 from switchover.pipeline.drift import job
-from switchover.pipeline.drift.settings import DriftSettings
-from switchover.pipeline.outcome import Outcome
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.outcome import Outcome, Progress
 from switchover.pipeline.store import Store
 from unit.pipeline.drift_sides import FakeSides, log, tree
 

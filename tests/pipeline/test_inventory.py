@@ -18,9 +18,8 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.pipeline.bronze import read
 from switchover.pipeline.config import Config
 from switchover.pipeline.inventory import features, job
-from switchover.pipeline.inventory.group import Coordination, Group, Storage
-from switchover.pipeline.outcome import JobFailed
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.inventory.readiness import Coordination, Group, Storage
+from switchover.pipeline.outcome import JobFailed, Progress
 from switchover.pipeline.store import Manifest, Store
 from switchover.pipeline.tables import SCHEMAS
 

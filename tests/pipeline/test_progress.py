@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from patience import stretched
-from switchover.pipeline import progress
-from switchover.pipeline.progress import IDLE, Progress
+from switchover.pipeline import outcome
+from switchover.pipeline.outcome import IDLE, Progress
 
 WITHOUT_EXECUTORS = """
 import os, threading, time
@@ -42,7 +42,7 @@ def test_a_job_without_executors_says_so(tmp_path: Path) -> None:
 def test_spark_in_the_driver_needs_none(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.05)
+    monkeypatch.setattr(outcome, "EVERY_SECONDS", 0.05)
     with Progress().of(spark, "sleeping"):
         spark.range(2, numPartitions=2).selectExpr("java_method('java.lang.Thread', 'sleep', 2000L)").collect()
     told = capsys.readouterr().out

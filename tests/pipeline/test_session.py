@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from switchover.pipeline.failures import cause, from_below
+from switchover.pipeline.outcome import cause, from_below
 
 
 def test_python_workers_run_this_interpreter(spark: SparkSession) -> None:

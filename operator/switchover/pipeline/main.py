@@ -10,9 +10,7 @@ from pathlib import Path
 
 from switchover.api.job_message import NONCE, Job, JobMessage, Result
 from switchover.pipeline.config import Config, load
-from switchover.pipeline.failures import cause, from_below
-from switchover.pipeline.outcome import JobFailed, Outcome
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.outcome import JobFailed, Outcome, Progress, cause, from_below
 from switchover.text.command import command
 from switchover.text.visible import printable
 

@@ -6,8 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from switchover.pipeline.failures import cause
-from switchover.pipeline.outcome import BadConfig
+from switchover.pipeline.outcome import BadConfig, cause
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

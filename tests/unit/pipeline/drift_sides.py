@@ -7,7 +7,7 @@ from switchover.metadata.cluster import ClusterMetadata
 from switchover.metadata.image import LogImage, MigrationState
 from switchover.metadata.parity import TreeReading
 from switchover.metadata.replay import Replay
-from switchover.pipeline.drift.unread import Unread
+from switchover.pipeline.drift.judgement import Unread
 
 
 def tree(metadata: ClusterMetadata, offset: int = 100) -> TreeReading:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from switchover.pipeline.records.commits import Decoded, split
-from switchover.pipeline.records.spans import Ints
+from switchover.pipeline.records.commits import Decoded, Ints, split
 
 
 def text(value: str | bytes | None) -> bytes:

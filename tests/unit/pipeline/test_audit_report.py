@@ -9,11 +9,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from switchover.api.job_message import AuditVerdict, JobMessage, Result, read
-from switchover.pipeline.audit.coverage import (
+from switchover.pipeline.audit.verdict import (
+from switchover.api.job_message import AuditVerdict, JobMessage, Result, read
+from switchover.pipeline.audit.verdict import (
     KAFKA,
     LOGS,
     ZOOKEEPER,
     Activity,
+    Report,
     around,
     begun_again,
     doubts,
@@ -26,8 +29,7 @@ from switchover.pipeline.audit.coverage import (
     unread,
     unread_of_group,
 )
-from switchover.pipeline.audit.report import Report
-from switchover.pipeline.audit.settings import AuditSettings
+from switchover.pipeline.config import AuditSettings
 from switchover.pipeline.store import File, Manifest
 
 GROUPS: list[dict[str, Any]] = [{"name": "g"}]

@@ -21,13 +21,11 @@ from switchover.lag.watch import Watch
 from switchover.lag.window import Offsets
 from switchover.lag.window import Reading as Sweep
 from switchover.pipeline.baseline import series
-from switchover.pipeline.baseline.config_map import as_yaml, bounded, manifest, name_of
 from switchover.pipeline.baseline.history import Course, Trial, group_history, judgement, tried
 from switchover.pipeline.baseline.job import course_of, notes_of
-from switchover.pipeline.baseline.quantiles import ALWAYS, by_hour, quantiles
-from switchover.pipeline.baseline.report import GroupResult, report, shown
-from switchover.pipeline.baseline.series import NOW, Commits, Series, sampled
-from switchover.pipeline.baseline.settings import BaselineSettings
+from switchover.pipeline.baseline.report import GroupResult, as_yaml, bounded, manifest, name_of, report, shown
+from switchover.pipeline.baseline.series import ALWAYS, NOW, Commits, Series, by_hour, quantiles, sampled
+from switchover.pipeline.config import BaselineSettings
 from switchover.pipeline.outcome import JobFailed
 from switchover.shared.partition import TopicPartition
 from unit.lag_readings import made_up

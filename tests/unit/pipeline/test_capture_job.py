@@ -15,8 +15,7 @@ from switchover.pipeline.capture.job import Capture
 from switchover.pipeline.capture.plan import HOLES, Log, Range
 from switchover.pipeline.capture.source import Reading
 from switchover.pipeline.config import Config
-from switchover.pipeline.outcome import BadConfig, JobFailed
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.outcome import BadConfig, JobFailed, Progress
 from switchover.pipeline.store import File, Manifest, Store
 from switchover.pipeline.tables import COMMITS, ENDS, GROUPS, TOPICS
 from switchover.runtime.signals import Stop

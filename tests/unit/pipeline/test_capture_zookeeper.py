@@ -11,7 +11,7 @@ import pytest
 
 from switchover.pipeline.capture import zookeeper
 from switchover.pipeline.config import Config
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.outcome import Progress
 from switchover.pipeline.store import File
 from switchover.pipeline.tables import ZNODES
 from unit.pipeline.test_transactions import close, create

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from switchover.pipeline.capture.client import configuration
-from switchover.pipeline.client_properties import properties
+from switchover.pipeline.config import properties
 from switchover.pipeline.outcome import BadConfig
 
 

@@ -24,13 +24,21 @@ from switchover.metadata.cluster import (
 )
 from switchover.metadata.image import LogImage, MigrationState
 from switchover.metadata.parity import TreeReading
-from switchover.pipeline.config import Config, ZooKeeper
+from switchover.pipeline.config import Config, DriftSettings, ZooKeeper
 from switchover.pipeline.drift.job import summary
-from switchover.pipeline.drift.judgement import Judgement, Verdict, judged, size
-from switchover.pipeline.drift.rows import LONGEST, kind, rows, sentence, shown
-from switchover.pipeline.drift.settings import DriftSettings
+from switchover.pipeline.drift.judgement import (
+    LONGEST,
+    Judgement,
+    Unread,
+    Verdict,
+    judged,
+    kind,
+    rows,
+    sentence,
+    shown,
+    size,
+)
 from switchover.pipeline.drift.sides import both_sides, voters
-from switchover.pipeline.drift.unread import Unread
 from switchover.pipeline.outcome import BadConfig
 from unit.pipeline.drift_sides import FakeSides, log, tree
 

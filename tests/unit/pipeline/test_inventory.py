@@ -10,13 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigration
-from switchover.pipeline.config import Kafka, ZooKeeper
-from switchover.pipeline.inventory.group import Coordination, Group, Storage
-from switchover.pipeline.inventory.manifests import document, migration, object_name
-from switchover.pipeline.inventory.readiness import judge
+from switchover.pipeline.config import Kafka, Workload, ZooKeeper
+from switchover.pipeline.inventory.readiness import Coordination, Group, Storage, judge
 from switchover.pipeline.inventory.report import page, shown
-from switchover.pipeline.inventory.settings import Workload
-from switchover.pipeline.inventory.waves import Wave, components, glue, pack
+from switchover.pipeline.inventory.waves import Wave, components, document, glue, migration, object_name, pack
 from switchover.pipeline.outcome import BadConfig
 
 NOW = 1_700_000_000_000

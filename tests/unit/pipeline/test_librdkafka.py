@@ -3,7 +3,7 @@
 import pytest
 
 from switchover.answers.errors import Refused
-from switchover.pipeline.capture import librdkafka
+from switchover.pipeline.capture import client
 
 
 def login(mechanism: str, user: str, password: str) -> str:
@@ -23,11 +23,11 @@ def login(mechanism: str, user: str, password: str) -> str:
 ])
 def test_properties_that_cannot_be_used_are_refused_by_name(properties: dict[str, str], words: str) -> None:
     with pytest.raises(Refused, match=words):
-        librdkafka.configuration(properties)
+        client.as_librdkafka(properties)
 
 
 def test_java_properties_in_librdkafkas_words() -> None:
-    assert librdkafka.configuration({
+    assert client.as_librdkafka({
         "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "ssl.truststore.type": "PEM",
         "sasl.jaas.config": login("SCRAM", "bob", r"a\"b;c"), "ssl.truststore.certificates": "pem",
         "ssl.endpoint.identification.algorithm": "", "zookeeper.digest": "switchover:secret",

@@ -11,8 +11,7 @@ from pyspark.errors import PySparkRuntimeError
 from switchover.api.job_message import LARGEST, NONCE, read
 from switchover.pipeline import main
 from switchover.pipeline.config import Config
-from switchover.pipeline.outcome import JobFailed, Outcome
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.outcome import JobFailed, Outcome, Progress
 
 WORLD = "cluster: blue\nstore: /data\n"
 

@@ -26,7 +26,7 @@ from pyspark.sql import functions as f
 
 from switchover.coordination.layout import CONSUMERS
 from switchover.pipeline.audit.intervals import KEY
-from switchover.pipeline.topic_ids import ID
+from switchover.pipeline.bronze import ID
 
 NAMES = ("group", "topic", "partition")
 WHICH = (*NAMES, ID)

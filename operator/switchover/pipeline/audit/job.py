@@ -9,19 +9,15 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from switchover.pipeline.audit import commits, coverage, findings, losses, ownership
+from switchover.pipeline.audit import commits, findings, ownership, verdict
 from switchover.pipeline.audit.commits import NAMES, WHICH
-from switchover.pipeline.audit.coverage import Activity
 from switchover.pipeline.audit.intervals import collisions, hashed
-from switchover.pipeline.audit.report import SHOWN, Report
-from switchover.pipeline.audit.settings import AuditSettings
-from switchover.pipeline.bronze import read
-from switchover.pipeline.config import Config
-from switchover.pipeline.outcome import BadConfig, Outcome
-from switchover.pipeline.progress import EVERY_SECONDS, Progress
+from switchover.pipeline.audit.verdict import SHOWN, Activity, Report
+from switchover.pipeline.bronze import ID, identified, lives, now, read
+from switchover.pipeline.config import AuditSettings, Config
+from switchover.pipeline.outcome import EVERY_SECONDS, BadConfig, Outcome, Progress
 from switchover.pipeline.session import session
 from switchover.pipeline.store import Store
-from switchover.pipeline.topic_ids import ID, identified, lives, now
 
 EVIDENCE, HAND_OVERS, REPORT = "evidence.parquet", "hand_overs.parquet", "report.txt"
 """What a run leaves."""
@@ -46,7 +42,7 @@ def run(config: Config, progress: Progress) -> Outcome:
     now = int(time.time() * 1000)
     until = now if settings.until is None else settings.until
     if not settings.since < until <= now:
-        raise BadConfig(f"audit: {coverage.moment(settings.since)} until {coverage.moment(until)} is not in the past")
+        raise BadConfig(f"audit: {verdict.moment(settings.since)} until {verdict.moment(until)} is not in the past")
     if settings.capture:
         once = config.capture.model_copy(update={"mode": "Once"})
         import_module("switchover.pipeline.capture.job").run(config.model_copy(update={"capture": once}), progress)
@@ -63,7 +59,7 @@ def _await_capture(store: Store, until: int, seconds: int, progress: Progress) -
     deadline, told = time.monotonic() + seconds, float("-inf")
     while not any(each.began >= until for each in store.manifests()) and time.monotonic() < deadline:
         if time.monotonic() - told >= EVERY_SECONDS:
-            progress.say(f"waiting for a capture that begins at {coverage.moment(until)} or later")
+            progress.say(f"waiting for a capture that begins at {verdict.moment(until)} or later")
             told = time.monotonic()
         time.sleep(0.5)
 
@@ -74,7 +70,7 @@ def judge(spark: SparkSession, store: Store, settings: AuditSettings, span: Rang
     with progress.of(spark, "looking what was captured"):
         activity = bronze.activity(span.since)
         two_stores = any(each.ever_in_zookeeper for each in activity.values())
-    missing = coverage.missing(bronze.manifests, span.since, span.until, [group.name for group in settings.groups], activity)
+    missing = verdict.missing(bronze.manifests, span.since, span.until, [group.name for group in settings.groups], activity)
     told: dict[str, object] = {}
     with store.results("audit", told) as directory:
         found, gaps_of_time, clashes = _found(bronze, settings, span, two_stores)
@@ -112,7 +108,7 @@ class _Bronze:
         records = self._in_order(read(spark, store, "ownership"), "ownership")
         self._records = records.where(ours & (f.col("time") < until))
         self._log = written.select("group", "log_partition").unionByName(self._records.select("group", "log_partition"))
-        began, ended = coverage.around(self.manifests, span.since, until)
+        began, ended = verdict.around(self.manifests, span.since, until)
         self._described = read(spark, store, "groups").where(ours & f.col("time").between(began, ended))
         self.kafka_owned = self._of_topics(ownership.in_kafka(
             self._records, topics.select("topic", ID).unionByName(written.select("topic", ID))))
@@ -122,7 +118,7 @@ class _Bronze:
 
     def _in_order(self, rows: DataFrame, table: str) -> DataFrame:
         """With a `log_offset` that is larger in a later log of the same partition than in any before it."""
-        again = coverage.begun_again(self.manifests)
+        again = verdict.begun_again(self.manifests)
         files = [(Path(file.path).name, each.number) for each in self.manifests
                  for file in each.files if file.table == table]
         if not again or not files:
@@ -161,7 +157,7 @@ class _Bronze:
         unread = ownership.unread(self._records).groupBy("group").agg(
             f.count_if(f.col("ended") > since).alias("unread"))
         records = self._records.where("member is not null").groupBy("group").agg(f.count("*").alias("records"))
-        other = ~f.coalesce(f.col("type").isin(*coverage.MEMBERS_READ), f.lit(False))
+        other = ~f.coalesce(f.col("type").isin(*verdict.MEMBERS_READ), f.lit(False))
         described = self._described.where("state is null or state != 'Dead'").groupBy("group").agg(
             f.count("*").alias("described"), f.count_if(other).alias("other_types"),
             f.max(f.size("members")).alias("members"))
@@ -183,7 +179,7 @@ def _found(bronze: _Bronze, settings: AuditSettings, span: Range, two_stores: bo
     named = now(bronze.lives)
     of_passes, gaps = findings.of_passes(passes, span.since)
     spark = bronze.events.sparkSession
-    acknowledged = losses.produced(spark, settings.produced) if settings.produced else None
+    acknowledged = findings.produced(spark, settings.produced) if settings.produced else None
     drained = [group.name for group in settings.groups if group.expected == "Drained"]
     enabled = ownership.migration_enabled(bronze.transactions, bronze.znodes)
     consuming = ownership.consuming(bronze.kafka_owned, bronze.zookeeper_owned, enabled,
@@ -193,14 +189,14 @@ def _found(bronze: _Bronze, settings: AuditSettings, span: Range, two_stores: bo
     parts = [
         of_passes,
         findings.of_gaps(gaps) if acknowledged is None else findings.of_skipped(
-            losses.skipped(gaps, acknowledged, named)),
-        findings.of_deleted(losses.deleted(ordered, bronze.known_ends(), span.since, span.until, span.band)),
+            findings.skipped(gaps, acknowledged, named)),
+        findings.of_deleted(findings.deleted(ordered, bronze.known_ends(), span.since, span.until, span.band)),
         findings.of_kafka_owners(bronze.owned(bronze.kafka_owned), span.since, span.until),
         findings.of_two_systems(bronze.owned(consuming), span.since, span.until, span.band),
     ]
     if drained:
-        positions = losses.last_positions(ordered)
-        parts.append(findings.of_left(losses.left(positions, drained, acknowledged, bronze.ends, named), span.until))
+        positions = findings.last_positions(ordered)
+        parts.append(findings.of_left(findings.left(positions, drained, acknowledged, bronze.ends, named), span.until))
     keys = bronze.events.select("k", *WHICH).unionByName(hashed(every, NAMES).select("k", *NAMES, f.lit(None).alias(ID)))
     # What may be about several topics is found with each of them.
     found = reduce(DataFrame.unionByName, parts).distinct()

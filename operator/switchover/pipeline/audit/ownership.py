@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 from switchover.coordination.layout import CONSUMERS
 from switchover.coordination.mode import Mode
 from switchover.pipeline.audit.commits import NAMES, WHICH, digits
-from switchover.pipeline.topic_ids import ID
+from switchover.pipeline.bronze import ID
 
 EVER = 2**62
 """Place and time of what has no end yet."""

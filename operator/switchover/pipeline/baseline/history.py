@@ -12,8 +12,7 @@ from switchover.lag.hysteresis import State, fold
 from switchover.lag.samples import NONE, Bools, Ints
 from switchover.lag.thresholds import Baseline, Thresholds
 from switchover.lag.verdicts import Codes, Effect, Verdicts, judge
-from switchover.pipeline.baseline.quantiles import ALWAYS, by_hour, quantiles
-from switchover.pipeline.baseline.series import NOW, Commits, Series
+from switchover.pipeline.baseline.series import ALWAYS, NOW, Commits, Series, by_hour, quantiles
 from switchover.shared.partition import TopicPartition
 
 PER_HOUR = 3_600

@@ -17,15 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from switchover.lag.thresholds import of_a_migration
-from switchover.pipeline.baseline.bronze import LONGEST_NAME, Bronze
-from switchover.pipeline.baseline.config_map import as_yaml, manifest, name_of
 from switchover.pipeline.baseline.history import Course
-from switchover.pipeline.baseline.kernel import GROUPS, Kernel
-from switchover.pipeline.baseline.report import GroupResult, per_day, report
-from switchover.pipeline.baseline.settings import BaselineSettings
-from switchover.pipeline.config import Config
-from switchover.pipeline.outcome import JobFailed, Outcome
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.baseline.kernel import GROUPS, LONGEST_NAME, Bronze, Kernel
+from switchover.pipeline.baseline.report import GroupResult, as_yaml, manifest, name_of, per_day, report
+from switchover.pipeline.config import BaselineSettings, Config
+from switchover.pipeline.outcome import JobFailed, Outcome, Progress
 from switchover.pipeline.session import session
 from switchover.pipeline.store import Store
 

@@ -1,12 +1,13 @@
-"""The history of one partition of one group, as the operator would have sampled it: one sample for each capture."""
+"""The history of one partition of one group, one sample for each capture, and its quantiles by hour of week."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from switchover.lag.baseline import HOURS, hour_of_week
 from switchover.lag.samples import NONE, Bools, Ints, Samples
 
 NOW: Final = 10**15
@@ -98,3 +99,34 @@ def sampled(commits: Commits, sweep: Ints, time: Ints, end: Ints, start: Ints, s
 
     return Series(laid(time), laid(committed), laid(end), laid(start), laid(known.astype(np.int64)).astype(np.bool_),
                   int(skewed.sum()))
+
+
+ALWAYS = -1
+"""Stands for all hours where an hour of the week is named."""
+
+
+def quantiles(values: Ints, percents: Sequence[int]) -> list[int]:
+    """The smallest of the values that so many percent of them do not exceed (SQL's PERCENTILE_DISC); NONE of no values."""
+    if not len(values):
+        return [NONE] * len(percents)
+    ranks = [max(-(-len(values) * percent // 100), 1) - 1 for percent in percents]
+    parted = np.partition(values, ranks)
+    return [int(parted[rank]) for rank in ranks]
+
+
+def by_hour(values: Ints, times: Ints, least: int) -> Iterator[tuple[int, Ints]]:
+    """All values under ALWAYS, and for every hour of the week those of that hour, the hour before and the one after it.
+
+    None where there are fewer than `least`.
+    """
+    if len(values) < least:
+        return
+    yield ALWAYS, values
+    hours = hour_of_week(times)
+    order = np.argsort(hours, kind="stable")
+    ordered = values[order]
+    edges = np.searchsorted(hours[order], np.arange(HOURS + 1))
+    for hour in range(HOURS):
+        around = [ordered[edges[each % HOURS]:edges[each % HOURS + 1]] for each in (hour - 1, hour, hour + 1)]
+        if sum(map(len, around)) >= least:
+            yield hour, np.concatenate(around)

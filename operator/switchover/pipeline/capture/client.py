@@ -1,13 +1,50 @@
-"""Clients of Kafka from the jobs' configuration. Nothing here joins a group or commits."""
+"""Clients of Kafka from the jobs' configuration, as librdkafka wants it. Nothing here joins a group or commits.
+
+Certificates and keys are PEM only, as text (KIP-651): a file or a JKS store named in the Secret would not exist in the pod.
+"""
+
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from switchover.answers.errors import Refused
-from switchover.pipeline.capture import librdkafka
-from switchover.pipeline.client_properties import properties
+from switchover.network.credentials import KAFKA
+from switchover.outside import sasl
+from switchover.pipeline.config import properties
 from switchover.pipeline.outcome import BadConfig
+
+_SAME = ("security.protocol", "sasl.mechanism", "ssl.key.password", "client.id")
+_RENAMED = {
+    "ssl.truststore.certificates": "ssl.ca.pem",
+    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
+    "ssl.keystore.key": "ssl.key.pem",
+}
+
+
+def as_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
+    """The same connection in librdkafka's words; `zookeeper.*` is passed over. Refused names what is not supported."""
+    converted: dict[str, str] = {}
+    for key, value in properties.items():
+        if key in _SAME:
+            converted[key] = value
+        elif key in _RENAMED:
+            converted[_RENAMED[key]] = value
+        elif key == "ssl.endpoint.identification.algorithm":
+            converted[key] = value or "none"
+        elif key in ("ssl.truststore.type", "ssl.keystore.type"):
+            if value != "PEM":
+                raise Refused(f"{key} {value} is not supported; convert the store and give its PEM text")
+        elif key in ("ssl.truststore.location", "ssl.keystore.location"):
+            raise Refused(f"{key} names a file; give the PEM text itself, in ssl.truststore.certificates, "
+                          "ssl.keystore.certificate.chain and ssl.keystore.key")
+        elif key not in ("sasl.jaas.config", KAFKA) and not key.startswith("zookeeper."):
+            raise Refused(f"the Kafka credentials have {key}, which Switchover does not support")
+    if properties.get("security.protocol", "").upper().startswith("SASL"):
+        found = sasl.credentials(properties)
+        converted |= {"sasl.username": found.username, "sasl.password": found.password}
+    return converted
+
 
 QUIET = 2
 """librdkafka's level "critical": below it, a line on standard error for each attempt to connect. What failed is raised."""
@@ -17,7 +54,7 @@ def configuration(bootstrap_servers: str, command_config: Path | str | None) -> 
     """librdkafka's configuration. Raises BadConfig for a file that cannot be read or used."""
     try:
         return {"bootstrap.servers": bootstrap_servers, "log_level": QUIET,
-                **librdkafka.configuration(properties(command_config))}
+                **as_librdkafka(properties(command_config))}
     except Refused as error:
         raise BadConfig(str(error)) from None
 

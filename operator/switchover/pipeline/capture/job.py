@@ -13,9 +13,7 @@ from switchover.pipeline.capture import facts
 from switchover.pipeline.capture.client import configuration
 from switchover.pipeline.capture.plan import HOLES, TOPIC, Log, Plan, following, plan, splits
 from switchover.pipeline.config import Config, Kafka
-from switchover.pipeline.failures import cause
-from switchover.pipeline.outcome import BadConfig, JobFailed, Outcome
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.outcome import BadConfig, JobFailed, Outcome, Progress, cause
 from switchover.pipeline.session import session
 from switchover.pipeline.store import File, Manifest, Overtaken, Store, new_run
 from switchover.runtime.signals import Stop, on_signals

@@ -15,10 +15,8 @@ from switchover.coordination.layout import CONSUMERS
 from switchover.network.access import Access
 from switchover.pipeline.capture.facts import now
 from switchover.pipeline.capture.transactions import Damaged, Log, Operation, Transaction
-from switchover.pipeline.client_properties import properties
-from switchover.pipeline.config import Config, ZooKeeper
-from switchover.pipeline.outcome import BadConfig, JobFailed
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.config import Config, ZooKeeper, properties
+from switchover.pipeline.outcome import BadConfig, JobFailed, Progress
 from switchover.pipeline.store import File
 from switchover.pipeline.tables import TRANSACTIONS, ZNODES
 from switchover.zookeeper.client.consumer_tree import ConsumerTree

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from switchover.pipeline.config import Config
-from switchover.pipeline.drift.judgement import Judgement, Sides, judged
-from switchover.pipeline.drift.rows import COLUMNS, Row, kind, rows, sentence
+from switchover.pipeline.drift.judgement import COLUMNS, Judgement, Row, Sides, judged, kind, rows, sentence
 from switchover.pipeline.drift.sides import both_sides
-from switchover.pipeline.outcome import Outcome
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.outcome import Outcome, Progress
 from switchover.pipeline.session import session
 from switchover.pipeline.store import Store
 

@@ -13,9 +13,8 @@ from switchover.metadata.image import LogImage
 from switchover.metadata.parity import TreeReading
 from switchover.network.access import Access
 from switchover.network.addresses import Address
-from switchover.pipeline.client_properties import properties
-from switchover.pipeline.config import Config
-from switchover.pipeline.drift.unread import Unread
+from switchover.pipeline.config import Config, properties
+from switchover.pipeline.drift.judgement import Unread
 from switchover.pipeline.outcome import BadConfig
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from switchover.pipeline.bronze import newest, read
-from switchover.pipeline.inventory.group import Coordination, Group, Storage
+from switchover.pipeline.inventory.readiness import Coordination, Group, Storage
 from switchover.pipeline.store import Store
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def partitions(commits: "DataFrame", znodes: "DataFrame", ends: "DataFrame", top
     """
     from pyspark.sql import functions as f
 
-    from switchover.pipeline.topic_ids import lives, of_today
+    from switchover.pipeline.bronze import lives, of_today
 
     key = ["group", "topic", "partition"]
     named = lives(topics)

@@ -10,12 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from switchover.pipeline.config import Config
-from switchover.pipeline.inventory import features, manifests, report
-from switchover.pipeline.inventory.group import Group
-from switchover.pipeline.inventory.readiness import Readiness, judge
-from switchover.pipeline.inventory.waves import Wave, glue, pack
-from switchover.pipeline.outcome import BadConfig, JobFailed, Outcome
-from switchover.pipeline.progress import Progress
+from switchover.pipeline.inventory import features, report
+from switchover.pipeline.inventory.readiness import Group, Readiness, judge
+from switchover.pipeline.inventory.waves import Wave, document, glue, migration, pack, workload_of
+from switchover.pipeline.outcome import BadConfig, JobFailed, Outcome, Progress
 from switchover.pipeline.session import session
 from switchover.pipeline.store import Store
 
@@ -82,18 +80,18 @@ def _write(directory: Path, config: Config, groups: list[Group], judged: dict[st
     for wave in waves:
         made = []
         for name in wave.groups:
-            workload = manifests.workload_of(name, config.inventory.workloads)
+            workload = workload_of(name, config.inventory.workloads)
             if workload is None:
                 unknown.append(name)
                 continue
             assert config.kafka is not None
             try:
-                made.append(manifests.migration(by_name[name], wave.number, workload, config.kafka, config.zookeeper))
+                made.append(migration(by_name[name], wave.number, workload, config.kafka, config.zookeeper))
             except BadConfig as error:
                 unknown.append(name)
                 refused.append(str(error))
         if made:
-            (directory / "waves" / f"{wave.number:04}.yaml").write_text(manifests.document(wave, made), encoding="utf-8")
+            (directory / "waves" / f"{wave.number:04}.yaml").write_text(document(wave, made), encoding="utf-8")
     return unknown, refused
 
 

@@ -7,8 +7,7 @@ from importlib import resources
 import matplotlib
 from jinja2 import Environment
 
-from switchover.pipeline.inventory.group import Group
-from switchover.pipeline.inventory.readiness import Readiness
+from switchover.pipeline.inventory.readiness import Group, Readiness
 from switchover.pipeline.inventory.waves import Glue, Wave
 
 matplotlib.use("svg")
