@@ -11,9 +11,8 @@ from kazoo.client import KazooClient
 
 from adapters.servers import ZooKeeperServer
 from patience import stretched, until
-from switchover.consumer.lease import SHARE, Lease
 from switchover.consumer.messages import Changed, Connected, Event, Expired, Failed, Registered, Resumed, Suspended
-from switchover.consumer.sessions import Sessions
+from switchover.consumer.sessions import SHARE, Lease, Sessions
 from switchover.consumer.settings import parsed
 from switchover.consumer.znodes import Znodes
 from switchover.coordination.registration import Registration

@@ -12,8 +12,7 @@ from adapters.hostile import REGISTRATION, hostile, zookeeper
 from patience import stretched, until
 from switchover.answers import memory
 from switchover.answers.errors import Refused, Unreachable
-from switchover.consumer.lease import Lease
-from switchover.consumer.sessions import Sessions
+from switchover.consumer.sessions import Lease, Sessions
 from switchover.consumer.sessions import Unreachable as NoSession
 from switchover.consumer.settings import parsed
 from switchover.coordination.registration import Registration

@@ -13,10 +13,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from switchover.consumer.commits import Claims, Commits, InKafka, Uncertain, Written
+from switchover.consumer.commits import Claims, Commits, InKafka, Stores, Uncertain, Written
 from switchover.consumer.fetching import Positions
 from switchover.consumer.settings import Store
-from switchover.consumer.stores import Stores
 from switchover.shared.partition import TopicPartition
 
 P = TopicPartition("orders", 17)

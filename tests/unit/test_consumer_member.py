@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 import pytest
 
 from switchover.consumer import messages as m
-from switchover.consumer.lease import Lease
-from switchover.consumer.member.first_member import PARKED
+from switchover.consumer.member.following import Rules
 from switchover.consumer.member.holdings import KAFKA_PATIENCE, LINGER
 from switchover.consumer.member.machine import Member
-from switchover.consumer.member.rules import Rules
+from switchover.consumer.member.share import PARKED
 from switchover.consumer.member.states import Phase
 from switchover.consumer.offsets import Stored, parsed
+from switchover.consumer.sessions import Lease
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration

@@ -8,8 +8,7 @@ from typer.testing import CliRunner
 from switchover.cli.main import app
 from switchover.consumer.group import embedded
 from switchover.consumer.migration_consumer import MigrationConsumer
-from switchover.consumer.settings import BadConfiguration, Store, parsed
-from switchover.consumer.subscription import registered
+from switchover.consumer.settings import BadConfiguration, Store, parsed, registered
 from switchover.coordination.assignment import Strategy, Text
 from switchover.coordination.registration import Registration, Subscribed
 

@@ -8,8 +8,8 @@ import pytest
 
 from switchover.consumer import messages as m
 from switchover.consumer.member import following, holdings, machine
+from switchover.consumer.member.following import Rules
 from switchover.consumer.member.machine import Member
-from switchover.consumer.member.rules import Rules
 from switchover.consumer.member.states import (
     ASKS,
     ENDING,

@@ -15,13 +15,12 @@ from confluent_kafka import KafkaException
 from interleaving.orders import explored
 from switchover.consumer import fetching, membership, migration_consumer, serial
 from switchover.consumer import messages as m
-from switchover.consumer.commits import Commits
+from switchover.consumer.commits import Commits, Stores
 from switchover.consumer.fetching import Positions, Stream
 from switchover.consumer.figures import Figures
 from switchover.consumer.membership import Membership, Sent
 from switchover.consumer.migration_consumer import MigrationConsumer
 from switchover.consumer.settings import Store
-from switchover.consumer.stores import Stores
 from switchover.shared.partition import TopicPartition
 from unit.test_consumer_fetching import Record
 

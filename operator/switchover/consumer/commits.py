@@ -1,19 +1,93 @@
-"""The commits of one member, the application's and its own, in one order over both stores: that of ZooKeeper's thread.
+"""The commits of one member, the application's and its own, in one order over the two stores of a group's offsets
+(docs/facts/coordination.md#which-store-counts).
 
-There, and nowhere before, a commit reads the positions that it writes, and there it takes its turn with Kafka. So what was
-read first cannot be written last, over what another commit was answered for meanwhile.
+That order is the one of ZooKeeper's thread. There, and nowhere before, a commit reads the positions that it writes, and
+there it takes its turn with Kafka. So what was read first cannot be written last, over what another commit was answered for
+meanwhile. ZooKeeper is written first, where our owner node is checked: Kafka takes any offset of its member, also of one
+that stood still while others went on.
 """
 
-from collections.abc import Callable, Mapping
+
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from switchover.consumer.fetching import Claim, Positions
 from switchover.consumer.group import KafkaGroup
 from switchover.consumer.messages import Partitions
-from switchover.consumer.stores import Offsets, Stores
+from switchover.consumer.offsets import Stored
+from switchover.consumer.settings import Store
 from switchover.consumer.znodes import Znodes
 from switchover.shared.partition import TopicPartition
+
+Offsets = Mapping[TopicPartition, int]
+NOTHING = -1
+"""What a store has of a partition that it does not have."""
+
+
+class Stores:
+    """`used`: those that are read and written; the other has whatever it has. What a store has is not written again."""
+
+    def __init__(self, used: frozenset[Store]) -> None:
+        self._has: dict[Store, dict[TopicPartition, int]] = {each: {} for each in used}
+        self._unsure: dict[Store, set[TopicPartition]] = {each: set() for each in used}     # written, and not answered
+
+    def in_zookeeper(self, znodes: Znodes, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
+        """What ZooKeeper has, None for nothing and for a store that is not used. Raises kazoo's errors."""
+        found = znodes.offsets(partitions) if Store.ZOOKEEPER in self._has else dict.fromkeys(partitions)
+        self._note(Store.ZOOKEEPER, found)
+        return found
+
+    def read(self, group: KafkaGroup, in_zookeeper: Mapping[TopicPartition, int | None]) -> tuple[Offsets, Partitions]:
+        """The position of each partition, and which of them are not in every store. Raises KafkaException."""
+        in_kafka = group.offsets(in_zookeeper) if Store.KAFKA in self._has else {}
+        self._note(Store.KAFKA, in_kafka)
+        positions = {}
+        for partition, offset in in_zookeeper.items():
+            position = Stored(offset, in_kafka.get(partition)).position
+            positions[partition] = group.first(partition) if position is None else position
+        behind = (partition for partition, position in positions.items()
+                  if any(has.get(partition) != position for has in self._has.values()))
+        return positions, frozenset(behind)
+
+    def to_zookeeper(self, znodes: Znodes, offsets: Offsets) -> Partitions:
+        """Write; those whose owner node is not ours. Raises kazoo's errors."""
+        if Store.ZOOKEEPER not in self._has:
+            return frozenset()
+        fresh = self._fresh(Store.ZOOKEEPER, offsets)
+        gone = znodes.commit(fresh)
+        self._note(Store.ZOOKEEPER, {each: offset for each, offset in fresh.items() if each not in gone})
+        return gone
+
+    def to_kafka(self, group: KafkaGroup, offsets: Offsets) -> bool:
+        """Write; False where Kafka's group does not take commits of ours any more. Raises KafkaException."""
+        if Store.KAFKA not in self._has:
+            return True
+        fresh = self._fresh(Store.KAFKA, offsets)
+        taken = group.commit(fresh)
+        if taken:
+            self._note(Store.KAFKA, fresh)
+        return taken
+
+    def apart(self, partitions: Partitions) -> int:
+        """Records by which the two stores differ."""
+        if len(self._has) < len(Store):
+            return 0
+        one, other = self._has.values()
+        return sum(abs(max(one.get(each, 0), 0) - max(other.get(each, 0), 0)) for each in partitions)
+
+    def _note(self, store: Store, found: Mapping[TopicPartition, int | None]) -> None:
+        if store in self._has:
+            self._has[store] |= {each: NOTHING if offset is None else offset for each, offset in found.items()}
+            self._unsure[store].difference_update(found)
+
+    def _fresh(self, store: Store, offsets: Offsets) -> dict[TopicPartition, int]:
+        """What it may not have: an answer may be lost on its way, and what was written is there all the same."""
+        has, unsure = self._has[store], self._unsure[store]
+        fresh = {each: offset for each, offset in offsets.items() if each in unsure or has.get(each) != offset}
+        unsure.update(fresh)
+        return fresh
+
 
 T = TypeVar("T")
 

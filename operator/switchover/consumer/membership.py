@@ -15,11 +15,10 @@ from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 
 from switchover.consumer import messages
-from switchover.consumer.commits import Claims, Commits, Uncertain
+from switchover.consumer.commits import Claims, Commits, Offsets, Stores, Uncertain
 from switchover.consumer.fetching import Positions, Stream
 from switchover.consumer.figures import Figures
 from switchover.consumer.group import KafkaGroup
-from switchover.consumer.lease import Lease
 from switchover.consumer.member.machine import Member
 from switchover.consumer.messages import (
     CommittedToKafka,
@@ -31,9 +30,8 @@ from switchover.consumer.messages import (
     Stopped,
 )
 from switchover.consumer.reading import read_foreign
-from switchover.consumer.sessions import Sessions, Unreachable, words
+from switchover.consumer.sessions import Lease, Sessions, Unreachable, words
 from switchover.consumer.settings import Settings
-from switchover.consumer.stores import Offsets, Stores
 from switchover.consumer.znodes import Znodes
 from switchover.coordination.layout import Layout
 from switchover.coordination.mode import Mode

@@ -20,11 +20,9 @@ from confluent_kafka import TopicPartition as Place
 
 from switchover.consumer.fetching import Positions, Stream, place
 from switchover.consumer.group import embedded, made
-from switchover.consumer.lease import Lease
 from switchover.consumer.membership import ForeignMembers, Membership
-from switchover.consumer.sessions import Sessions, Unreachable
-from switchover.consumer.settings import BadConfiguration, parsed
-from switchover.consumer.subscription import registered
+from switchover.consumer.sessions import Lease, Sessions, Unreachable
+from switchover.consumer.settings import BadConfiguration, parsed, registered
 from switchover.consumer.znodes import brokers
 from switchover.coordination.registration import Registration
 from switchover.shared.partition import TopicPartition

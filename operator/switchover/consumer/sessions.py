@@ -1,13 +1,19 @@
-"""The sessions of one member with ZooKeeper, one after the other: what kazoo tells becomes events, what is asked is done.
+"""The sessions of one member with ZooKeeper, one after the other: what kazoo says becomes events, requests are done.
 
-Requests are done in order on one thread. kazoo keeps what it is given while it is not connected, and would do it in the
+Requests are done in order on one thread. kazoo holds what it is given while it is not connected, and would do it in the
 next session: so each request is bound to the session for which it was asked, and fails outside of it.
+
+How long a member may believe that its session lives it knows by its own clock (rule R8 of
+docs/facts/coordination.md#the-rules). kazoo notices a silent server only after two thirds of the timeout, and a process that
+was stopped wakes up believing what it believed. So every hand-out asks the lease, which runs out before the server can have
+ended the session.
 """
 
 import logging
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from kazoo.client import KazooClient
@@ -16,7 +22,6 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
 
-from switchover.consumer.lease import Lease
 from switchover.consumer.messages import Changed, Connected, Event, Expired, Failed, OwnerGone, Resumed, Suspended
 from switchover.consumer.reading import ANSWER, NoTopic, Unsettled
 from switchover.consumer.serial import Serial
@@ -25,6 +30,33 @@ from switchover.consumer.znodes import Taken, Znodes
 from switchover.coordination.layout import Layout
 from switchover.coordination.registration import Registration
 from switchover.shared.kazoo_frames import limit
+
+SHARE = 0.6
+"""Of the negotiated timeout: the server counts from the same request that the lease counts from, and no earlier."""
+
+
+@dataclass(slots=True)
+class Lease:
+    """`timeout`: seconds that were negotiated. `until`: when it runs out, of a monotonic clock. `doubts` counts how often it
+    was ended."""
+
+    timeout: float
+    until: float = float("-inf")
+    doubts: int = 0
+
+    def renewed(self, asked: float) -> None:
+        """The server has answered what was sent at `asked`."""
+        self.until = max(self.until, asked + SHARE * self.timeout)
+
+    def end(self) -> None:
+        """Suspended, or another session: nothing is known any more until the server answers again."""
+        self.until = float("-inf")
+        self.doubts += 1
+
+    def holds(self, now: float) -> bool:
+        """Whether the session is certain to live."""
+        return now < self.until
+
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,7 @@ from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, N
 
 from switchover.consumer.messages import Changed, Event, OwnerFreed, OwnerGone, Partitions
 from switchover.consumer.offsets import parsed
-from switchover.consumer.reading import ANSWER, read_world
-from switchover.consumer.watches import Watches
+from switchover.consumer.reading import ANSWER, Watches, read_world
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.layout import BROKERS, CONSUMERS, TOPICS, Layout, topic
 from switchover.coordination.registration import Registration, Subscribed

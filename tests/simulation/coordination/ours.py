@@ -13,14 +13,13 @@ from simulation.coordination.loop import Loop
 from simulation.coordination.oracle import UNTOLD, Kind, Oracle
 from simulation.coordination.zookeeper import TIMEOUT, Session, ZooKeeper
 from switchover.consumer import messages as m
-from switchover.consumer.commits import Claims, Commits, InKafka, Uncertain, Written
+from switchover.consumer.commits import Claims, Commits, InKafka, Offsets, Stores, Uncertain, Written
 from switchover.consumer.fetching import Claim, Positions
-from switchover.consumer.lease import Lease
+from switchover.consumer.member.following import Rules
 from switchover.consumer.member.machine import Member
-from switchover.consumer.member.rules import Rules
 from switchover.consumer.member.states import ENDING
+from switchover.consumer.sessions import Lease
 from switchover.consumer.settings import Store
-from switchover.consumer.stores import Offsets, Stores
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner

@@ -7,10 +7,9 @@ from typing import Any
 
 from simulation.coordination.ours import Ours
 from switchover.consumer import messages as m
-from switchover.consumer.member.following import Following
+from switchover.consumer.member.following import Following, Rules
 from switchover.consumer.member.holdings import Holding, Holdings
 from switchover.consumer.member.machine import Member
-from switchover.consumer.member.rules import Rules
 from switchover.consumer.member.states import GROUP, Cause, Phase, after
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import Owner, World

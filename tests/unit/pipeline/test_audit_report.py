@@ -10,8 +10,6 @@ from pydantic import ValidationError
 
 from switchover.api.job_message import AuditVerdict, JobMessage, Result, read
 from switchover.pipeline.audit.verdict import (
-from switchover.api.job_message import AuditVerdict, JobMessage, Result, read
-from switchover.pipeline.audit.verdict import (
     KAFKA,
     LOGS,
     ZOOKEEPER,

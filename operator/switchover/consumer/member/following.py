@@ -1,12 +1,27 @@
 """The mode: when a member follows the mode znode, and why it does not (R4, R5, R7 and R11 of
-docs/facts/coordination.md#the-rules)."""
+docs/facts/coordination.md#the-rules).
+"""
+
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from switchover.consumer.member.rules import Rules
 from switchover.consumer.member.states import MODE, Cause, after
+from switchover.coordination.assignment import Strategy, Text
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a member is made by. `commit_interval` in seconds, None without automatic commits."""
+
+    consumer_id: str
+    enabled: bool = True                # coordination.migration.enabled
+    strategy: Strategy = Strategy.RANGE
+    text: Text = Text.SINCE_1_0
+    exclude_internal: bool = True
+    commit_interval: float | None = 5.0
 
 
 class Following:

@@ -1,16 +1,58 @@
 """The partitions on their way, by the table PARTITION: what is asked for each, and where its answer brings it."""
 
+
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from switchover.consumer import messages as m
-from switchover.consumer.member.questions import Requests
 from switchover.consumer.member.states import ASKS, HANDED, PARTITION, Cause, Phase, after
-from switchover.consumer.messages import Partitions
+from switchover.consumer.messages import Partitions, Request
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import Owner
 from switchover.shared.partition import TopicPartition
+
+
+class Requests:
+    """What is to be asked, in its order. Numbers tell answers apart."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Request] = []
+        self._number = 0
+
+    def ask(self, request: Request) -> None:
+        self._waiting.append(request)
+
+    def next_number(self) -> int:
+        self._number += 1
+        return self._number
+
+    def taken(self) -> list[Request]:
+        """All since the last time."""
+        taken, self._waiting = self._waiting, []
+        return taken
+
+
+class Question:
+    """One that is asked again and again, and once at a time: the number under way, 0 for none, and when it is due."""
+
+    __slots__ = ("due", "number")
+
+    def __init__(self) -> None:
+        self.number, self.due = 0, 0.0
+
+    def is_due(self, now: float) -> bool:
+        return not self.number and self.due <= now
+
+    def begun(self, requests: Requests) -> int:
+        """Under way from now on, by this number."""
+        self.number = requests.next_number()
+        return self.number
+
+    def ended(self, due: float) -> None:
+        """Answered, or failed. `due`: when it may be asked again."""
+        self.number, self.due = 0, due
+
 
 AGAIN = 0.2
 """Seconds after which what failed is asked again."""

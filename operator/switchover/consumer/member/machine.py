@@ -1,22 +1,41 @@
 """One member of a group that ZooKeeper or Kafka coordinates, as a pure state machine: events in, requests out
-(docs/facts/coordination.md#the-rules). states.py has its tables."""
+(docs/facts/coordination.md#the-rules). states.py has its tables.
+"""
+
 
 from collections.abc import Mapping
 
 from switchover.consumer import messages as m
-from switchover.consumer.member.account import Account
-from switchover.consumer.member.first_member import FirstMember
-from switchover.consumer.member.following import Following
-from switchover.consumer.member.holdings import AGAIN, Holdings
-from switchover.consumer.member.questions import Question, Requests
-from switchover.consumer.member.rules import Rules
-from switchover.consumer.member.share import Share
+from switchover.consumer.member.following import Following, Rules
+from switchover.consumer.member.holdings import AGAIN, Holdings, Question, Requests
+from switchover.consumer.member.share import FirstMember, Share
 from switchover.consumer.member.states import CONNECTED, GROUP, LIFE, SESSION, SUSPENDED, Cause, Group, Life, Session, after
-from switchover.consumer.messages import Partitions
+from switchover.consumer.messages import Acknowledge, Partitions
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
 from switchover.shared.partition import TopicPartition
+
+
+class Account:
+    """What was told last."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+        self._told: Acknowledgement | None = None
+
+    def expire(self) -> None:
+        """The node has gone with the session."""
+        self._told = None
+
+    def tell(self, now: Acknowledgement, holdings: Holdings) -> None:
+        """What has changed: the mode and why it is not followed at once, the rest when the partitions are settled."""
+        before = self._told
+        if before is None or (now != before and (holdings.are_settled() or (now.mode, now.mode_version, now.waits) != (
+                before.mode, before.mode_version, before.waits))):
+            self._told = now
+            self._requests.ask(Acknowledge(now))
+
 
 AUDIT, AUDIT_WITH_OLD = 30.0, 5.0
 """Seconds between readings of the group when nothing is heard; nobody tells when another's owner node comes or goes."""
