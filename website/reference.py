@@ -17,7 +17,7 @@ from switchover.api.kafka_migration import FORMERLY
 from switchover.cli import gates
 from switchover.cli.explain import section
 from switchover.cli.main import app
-from switchover.operator.metrics import INFO, METRICS, Metrics
+from switchover.process.metrics import INFO, METRICS, Metrics
 from switchover.reasons import REASONS
 from switchover.reasons.reason import Reason
 

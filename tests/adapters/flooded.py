@@ -13,7 +13,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-import switchover.operator.run as _whole_operator  # noqa: F401    at rest it has all of this in memory
+import switchover.process.run as _whole_operator  # noqa: F401    at rest it has all of this in memory
 from switchover.answers import memory
 from switchover.answers.errors import Refused, Unreachable
 from switchover.kafka.client.nodes import KafkaWire
@@ -21,8 +21,8 @@ from switchover.kubernetes.client.api_server import connect
 from switchover.kubernetes.client.reflector import WatchedServer
 from switchover.network.access import Access
 from switchover.network.addresses import Address
-from switchover.operator.metrics import Metrics
-from switchover.operator.probe import answering, metrics
+from switchover.process.metrics import Metrics
+from switchover.process.probe import answering, metrics
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 HONEST_EVERY = 0.2          # seconds

@@ -15,8 +15,8 @@ from aiohttp import web
 from patience import stretched
 from switchover.engine.calls import Call, News
 from switchover.engine.message import SLACK
-from switchover.operator import webhook as module
-from switchover.operator.webhook import WAITING, Webhook, retry
+from switchover.process import webhook as module
+from switchover.process.webhook import WAITING, Webhook, retry
 
 SECRET = "T0SECRET"
 HASTY = retry(3, 0.01)

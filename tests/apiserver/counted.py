@@ -18,9 +18,9 @@ from kazoo.client import KazooClient
 import apiserver.as_shipped  # noqa: F401
 from switchover.answers import memory
 from switchover.kafka.client import connection
-from switchover.operator.handlers import Loops
-from switchover.operator.run import run_operator
-from switchover.operator.settings import read_settings
+from switchover.process.handlers import Loops
+from switchover.process.run import run_operator
+from switchover.process.settings import read_settings
 
 EVERY = 0.05                # seconds between two wake-ups, whose lateness is the loop's
 

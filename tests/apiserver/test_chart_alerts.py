@@ -13,7 +13,7 @@ from apiserver.charts import judged, of, rendered
 from switchover.cluster.kind import kafka_migrations
 from switchover.engine.policy import Policy
 from switchover.groups.kind import consumer_group_migrations
-from switchover.operator.metrics import Metrics
+from switchover.process.metrics import Metrics
 from unit.statuses import Object, all_objects
 
 RULES = ("monitoring.rules.enabled=true", "docs=https://git.example.com/docs")

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from apiserver.charts import judged, of, rendered
 from switchover.engine.figures import Figure
-from switchover.operator.metrics import METRICS, Metrics
+from switchover.process.metrics import METRICS, Metrics
 
 SHOWN = "monitoring.dashboard.enabled=true"
 

@@ -22,8 +22,8 @@ from switchover.engine.policy import NOTHING_MORE, Policy
 from switchover.groups.plan import plan_of
 from switchover.kubernetes.brought_in import PODS
 from switchover.kubernetes.client.survey import GROUP_RIGHTS, RIGHTS
-from switchover.operator.metrics import Metrics
-from switchover.operator.settings import Settings, read_settings
+from switchover.process.metrics import Metrics
+from switchover.process.settings import Settings, read_settings
 from switchover.reasons import REASONS, runbook_of
 
 ACCOUNTS = "admissionPolicies.approvers.serviceAccounts"

@@ -14,7 +14,7 @@ from adapters.clusters import node
 from apiserver.many_migrations import migration
 from apiserver.processes import running
 from patience import until
-from switchover.operator.leadership import ASKED_SECONDS, LASTS_SECONDS
+from switchover.process.leadership import ASKED_SECONDS, LASTS_SECONDS
 
 Kubectl = Callable[..., Any]
 LEASE, MIGRATION = "switchover", "orders"

@@ -30,8 +30,8 @@ CONTAINS = {BARE: (), "consumer": (), "cli": ("cli",), "operator": ("cli", "oper
 NOT_IN_THE_IMAGE = ("report", "dashboard", "consume")
 """What the operator's image has nothing to draw with; and it has one client of Kafka, which is not an application's."""
 
-OPERATOR = ("switchover.operator.run", "switchover.operator.handlers", "switchover.operator.metrics",
-            "switchover.operator.probe")
+OPERATOR = ("switchover.process.run", "switchover.process.handlers", "switchover.process.metrics",
+            "switchover.process.probe")
 PIPELINE = ("switchover.pipeline",)
 CONSUMER = ("switchover.consumer", "switchover.cli.consume")
 NOT_FOR = {"cli": (*OPERATOR, *PIPELINE), "operator": (*PIPELINE, *CONSUMER), "pipeline": OPERATOR}

@@ -34,10 +34,10 @@ from switchover.engine.reconcile import Reconciler
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
-from switchover.operator.connections import Connections, Openers
-from switchover.operator.handlers import Loops, LoopsByNamespace, Watch, register, serve
-from switchover.operator.metrics import MeasuredMigrations, Metrics
-from switchover.operator.turns import Turns
+from switchover.process.connections import Connections, Openers
+from switchover.process.handlers import Loops, LoopsByNamespace, Watch, register, serve
+from switchover.process.metrics import MeasuredMigrations, Metrics
+from switchover.process.turns import Turns
 from tales import Tale, without_nonce
 
 HOW_FAR = pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from simulation.migration_world import HOW_FAR, NAME, SERVER_PROPERTIES, SPEC, M
 from simulation.virtual_time import TimeIsUp
 from switchover.cluster.door.mount import SCRIPT_KEY
 from switchover.network import security
-from switchover.operator.connections import Openers
+from switchover.process.connections import Openers
 from switchover.zookeeper.client import security as zookeeper_security
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"

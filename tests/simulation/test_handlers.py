@@ -1,4 +1,4 @@
-"""The loops of `operator/handlers.py` on Kopf's own reactor, with a small stand-in for the reconciler."""
+"""The loops of `process/handlers.py` on Kopf's own reactor, with a small stand-in for the reconciler."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
@@ -13,9 +13,9 @@ from simulation.migration_world import login, nothing_missing
 from simulation.virtual_time import Timeline, live
 from switchover.answers.errors import Fenced, Unreachable
 from switchover.kubernetes.client.migrations import KubernetesMigrations
-from switchover.operator.handlers import FINALIZER, Loops, LoopsByNamespace, Watch, register, serve
-from switchover.operator.metrics import MeasuredMigrations, Metrics
-from switchover.operator.turns import Turns
+from switchover.process.handlers import FINALIZER, Loops, LoopsByNamespace, Watch, register, serve
+from switchover.process.metrics import MeasuredMigrations, Metrics
+from switchover.process.turns import Turns
 
 RESOURCE = ("switchover.dev", "v1alpha1", "kafkamigrations")
 STEPS = 5

@@ -17,7 +17,7 @@ from switchover.engine.policy import Policy
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
-from switchover.operator.connections import Connections
+from switchover.process.connections import Connections
 
 
 def looked(world: MigrationWorld, manifest: str = "") -> Look[Any]:

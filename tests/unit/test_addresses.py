@@ -16,8 +16,8 @@ from switchover.kubernetes.client.pods import read_member_pod
 from switchover.network.access import Access
 from switchover.network.addresses import Address, canonical, looked_up, search_list
 from switchover.network.security import security
-from switchover.operator import connections
-from switchover.operator.connections import Connections, GroupConnections, GroupOpeners, Openers
+from switchover.process import connections
+from switchover.process.connections import Connections, GroupConnections, GroupOpeners, Openers
 from switchover.zookeeper.client.session import addresses_of
 from unit.group_pictures import moment, with_member, with_pod
 

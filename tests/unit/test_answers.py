@@ -16,7 +16,7 @@ from switchover.kafka.ports import Groups
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.survey import GRANTED_SECONDS, REFUSED_SECONDS, KubernetesSurvey
 from switchover.network.access import Access
-from switchover.operator.connections import Clusters
+from switchover.process.connections import Clusters
 
 
 class Asked:

@@ -21,7 +21,7 @@ from switchover.network.credentials import (
     check_encrypted,
     checks_hosts,
 )
-from switchover.operator.connections import REAL_GROUPS, CredentialedGroups
+from switchover.process.connections import REAL_GROUPS, CredentialedGroups
 from unit.group_pictures import BRIDGED, spec_of, workload_of
 
 

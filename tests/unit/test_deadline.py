@@ -10,7 +10,7 @@ import pytest
 
 from patience import slowness
 from switchover.engine.ports import TooMuchWork
-from switchover.operator.deadline import Deadline
+from switchover.process.deadline import Deadline
 
 
 def spin(seconds: float) -> str:
@@ -51,7 +51,7 @@ async def test_what_is_worked_out_is_returned_and_what_it_raises_is_raised():
 
 
 async def test_work_without_end_is_ended_and_its_place_is_told():
-    with pytest.raises(TooMuchWork, match=r"Interrupted in operator/deadline.py:\d+ \(_run\)"):
+    with pytest.raises(TooMuchWork, match=r"Interrupted in process/deadline.py:\d+ \(_run\)"):
         await Deadline(0.05, 0.1)("one", for_ever)
     for thread in threads():
         thread.join(10)
@@ -107,7 +107,7 @@ async def test_what_became_light_waits_for_nothing_heavy():
 
 
 async def test_nobody_waits_for_what_python_cannot_interrupt(monkeypatch):
-    monkeypatch.setattr("switchover.operator.deadline.LAST_SECONDS", 0.05)
+    monkeypatch.setattr("switchover.process.deadline.LAST_SECONDS", 0.05)
     begun = time.monotonic()
     with pytest.raises(TooMuchWork, match="where it cannot be interrupted"):
         await Deadline(0.05, 0.1)("one", lambda: pbkdf2_hmac("sha256", b"", b"", 2_000_000))

@@ -9,9 +9,9 @@ from prometheus_client import CollectorRegistry
 
 from simulation.virtual_time import in_virtual_time
 from switchover.engine.due import STANDING
-from switchover.operator.handlers import FINALIZER, Loops
-from switchover.operator.metrics import Metrics
-from switchover.operator.turns import Turns
+from switchover.process.handlers import FINALIZER, Loops
+from switchover.process.metrics import Metrics
+from switchover.process.turns import Turns
 
 PASS_SECONDS = 0.1
 MANY = 300

@@ -17,7 +17,7 @@ from switchover.kubernetes import reports
 from switchover.kubernetes.client import applied
 from switchover.lag import baseline
 from switchover.metadata import node_json
-from switchover.operator.run import DEEPEST
+from switchover.process.run import DEEPEST
 from switchover.shared import foreign_json
 from switchover.zookeeper.client import znodes
 

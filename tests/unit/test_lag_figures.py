@@ -6,7 +6,7 @@ from switchover.groups.figures import LAG_METRICS, lag_figures
 from switchover.lag.group import Group, TopicPartition
 from switchover.lag.watch import Assessment, Watch
 from switchover.lag.window import Offsets, Reading
-from switchover.operator.metrics import Metrics
+from switchover.process.metrics import Metrics
 from unit.lag_readings import DEFAULTS, POLL, T0
 
 

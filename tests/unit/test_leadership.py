@@ -6,7 +6,7 @@ import pytest
 
 from simulation.virtual_time import in_virtual_time
 from switchover.answers.errors import Unreachable
-from switchover.operator.leadership import ASKED_SECONDS, GIVEN_UP_SECONDS, LASTS_SECONDS, Deposed, Leadership
+from switchover.process.leadership import ASKED_SECONDS, GIVEN_UP_SECONDS, LASTS_SECONDS, Deposed, Leadership
 
 
 class Api:

@@ -30,7 +30,7 @@ from switchover.engine.status import Spent
 from switchover.groups.kind import consumer_group_migrations
 from switchover.metadata.cluster import Difference
 from switchover.metadata.parity import Parity
-from switchover.operator.metrics import INFO, METRICS, Metrics
+from switchover.process.metrics import INFO, METRICS, Metrics
 from switchover.reasons import runbook_of
 from unit.pictures import ACTIVE, NOW, OFFSET, POST, PRE, UID, migration, moment, spec_of, spoil, with_fact
 from unit.small_plan import BACKWARD, intent

@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry, Counter
 from apiserver.processes import port
 from patience import stretched
 from switchover.answers import memory
-from switchover.operator import probe
-from switchover.operator.probe import METRICS, answering, metrics
+from switchover.process import probe
+from switchover.process.probe import METRICS, answering, metrics
 
 MIB = 1024 * 1024
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from switchover.operator import run
-from switchover.operator.settings import read_settings
+from switchover.process import run
+from switchover.process.settings import read_settings
 
 
 class Anything:
@@ -84,8 +84,8 @@ async def test_it_watches_the_namespaces_that_it_serves(
 
 LOGS = """
 import logging, sys
-from switchover.operator.run import log_as
-from switchover.operator.settings import read_settings
+from switchover.process.run import log_as
+from switchover.process.settings import read_settings
 log_as(read_settings({"POD_NAMESPACE": "kafka", "POD_NAME": "operator-0", "LOG_FORMAT": sys.argv[1]}))
 logging.getLogger("switchover.others").info("topic %s", "\\x1b[2J\\u202egnp\\nINFO forged")
 """

@@ -8,7 +8,7 @@ import pytest
 
 from switchover.engine.message import SLACK
 from switchover.engine.policy import Policy
-from switchover.operator.settings import EVERYWHERE, BadSettings, Settings, read_settings
+from switchover.process.settings import EVERYWHERE, BadSettings, Settings, read_settings
 
 NEEDED = {"POD_NAMESPACE": "kafka", "POD_NAME": "switchover-1"}
 

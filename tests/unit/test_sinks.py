@@ -32,7 +32,7 @@ from switchover.engine.calls import Call, News
 from switchover.engine.figures import Figure
 from switchover.engine.message import FIELDS, message_of
 from switchover.kubernetes.client.migrations import MESSAGE_LIMIT, KubernetesMigrations
-from switchover.operator.metrics import Metrics
+from switchover.process.metrics import Metrics
 from switchover.text.visible import OneLine
 from unit.foreign_text import WORDS
 from unit.test_report import WRITTEN

@@ -4,8 +4,8 @@ import asyncio
 from contextlib import suppress
 
 from simulation.virtual_time import in_virtual_time
-from switchover.operator.handlers import SILENCE_SECONDS, Watch, why_dead
-from switchover.operator.turns import TURN_SECONDS, Turns
+from switchover.process.handlers import SILENCE_SECONDS, Watch, why_dead
+from switchover.process.turns import TURN_SECONDS, Turns
 
 
 async def a_pass(turns, begun, name, seconds, *, moving=False, touched=False):

@@ -14,8 +14,8 @@ from apiserver.processes import port
 from patience import Patience
 from switchover.answers.errors import Unreachable
 from switchover.kubernetes.packed import Packed
-from switchover.operator import handlers
-from switchover.operator.handlers import (
+from switchover.process import handlers
+from switchover.process.handlers import (
     FINALIZER,
     SILENCE_SECONDS,
     Loop,
@@ -27,9 +27,9 @@ from switchover.operator.handlers import (
     why_dead,
     why_not_ready,
 )
-from switchover.operator.metrics import Metrics
-from switchover.operator.probe import LIVE, READY, answering, health
-from switchover.operator.turns import Turns
+from switchover.process.metrics import Metrics
+from switchover.process.probe import LIVE, READY, answering, health
+from switchover.process.turns import Turns
 
 CLOSED = "nothing is watched in namespace bank: this account may not list kafkamigrations.switchover.dev there"
 RESOURCE = ("switchover.dev", "v1alpha1", "kafkamigrations")

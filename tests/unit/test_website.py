@@ -21,7 +21,7 @@ from switchover.cli import gates
 from switchover.cluster.gates.replicas import check_all_in_sync
 from switchover.cluster.plan import PLAN
 from switchover.consumer.member.states import Table
-from switchover.operator.metrics import METRICS
+from switchover.process.metrics import METRICS
 from switchover.reasons import REASONS
 from unit.group_walk import PLANS
 

@@ -29,7 +29,7 @@ from switchover.cli.command import (
 )
 from switchover.cli.command import app as app
 from switchover.kubernetes.launch import Launcher, Run
-from switchover.operator.settings import BadSettings, read_settings
+from switchover.process.settings import BadSettings, read_settings
 from switchover.text.visible import OneLine, printable
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def switchover(
 def run() -> None:
     """Run the operator until it is told to stop. Its settings come from the environment."""
     from switchover.answers.errors import Refused, Unreachable
-    from switchover.operator.leadership import Deposed
-    from switchover.operator.run import run_operator
+    from switchover.process.leadership import Deposed
+    from switchover.process.run import run_operator
 
     os.environ.setdefault("USER", "switchover")       # Kopf asks who runs it; in a container nobody may know
     try:

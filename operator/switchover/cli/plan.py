@@ -41,7 +41,7 @@ from switchover.groups.status import BACK_SECONDS
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.survey import GROUP_RIGHTS, RIGHTS, KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
-from switchover.operator.connections import Connections, GroupConnections
+from switchover.process.connections import Connections, GroupConnections
 from switchover.shared.grouped import grouped
 from switchover.text.command import Command, command, kubectl
 from switchover.text.visible import counted, shown

@@ -28,7 +28,7 @@ from switchover.kafka.ports import KafkaNodes
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.jobs import JobRun
 from switchover.network.access import Access
-from switchover.operator.connections import REAL, Credentialed
+from switchover.process.connections import REAL, Credentialed
 from switchover.text.command import command
 
 POLL_SECONDS = 1.0

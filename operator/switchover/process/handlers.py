@@ -26,9 +26,9 @@ from switchover.engine.due import AT_ONCE, MOVING, STANDING, is_moving, share
 from switchover.engine.ports import TooMuchWork
 from switchover.kubernetes.packed import Packed
 from switchover.kubernetes.selectors import selects
-from switchover.operator.metrics import Metrics
-from switchover.operator.settings import EVERYWHERE
-from switchover.operator.turns import Turns
+from switchover.process.metrics import Metrics
+from switchover.process.settings import EVERYWHERE
+from switchover.process.turns import Turns
 
 FINALIZER = "switchover.dev/finalizer"
 SILENCE_SECONDS = 120.0  # a loop that is overdue for longer is dead or hangs, unless it waits for its turn

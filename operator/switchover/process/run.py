@@ -20,16 +20,16 @@ from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.reflector import WatchedServer
 from switchover.kubernetes.client.survey import GROUP_RIGHTS, KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
-from switchover.operator.connections import Connections, GroupConnections
-from switchover.operator.deadline import Deadline
-from switchover.operator.handlers import Loops, LoopsByNamespace, Watch, register, serve, why_dead, why_not_ready
-from switchover.operator.leadership import Leadership
-from switchover.operator.metrics import MeasuredMigrations, Metrics
-from switchover.operator.probe import answering, health
-from switchover.operator.probe import metrics as scraped
-from switchover.operator.settings import Settings
-from switchover.operator.turns import Turns
-from switchover.operator.webhook import Webhook
+from switchover.process.connections import Connections, GroupConnections
+from switchover.process.deadline import Deadline
+from switchover.process.handlers import Loops, LoopsByNamespace, Watch, register, serve, why_dead, why_not_ready
+from switchover.process.leadership import Leadership
+from switchover.process.metrics import MeasuredMigrations, Metrics
+from switchover.process.probe import answering, health
+from switchover.process.probe import metrics as scraped
+from switchover.process.settings import Settings
+from switchover.process.turns import Turns
+from switchover.process.webhook import Webhook
 from switchover.runtime.garbage import look_seldom
 from switchover.text.visible import OneLine
 
