@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from switchover.answers.errors import Refused
+from switchover.network import sasl
 from switchover.network.credentials import KAFKA
-from switchover.outside import sasl
 from switchover.pipeline.config import properties
 from switchover.pipeline.outcome import BadConfig
 
