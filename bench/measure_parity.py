@@ -35,7 +35,7 @@ from kio.static.primitive import Records, TZAwareMicros, i8, i16, i32, i32Timede
 from adapters.servers import ZooKeeperServer
 from fakes.metadata_sides import nodes_of, records_of
 from switchover.kafka.client.connection import Connection
-from switchover.kafka.client.log import MAX_BYTES, MetadataLog
+from switchover.kafka.client.metadata_log import MAX_BYTES, MetadataLog
 from switchover.metadata.cluster import Acl, Assignment, ClusterMetadata, Resource, Topic
 from switchover.metadata.parity import TreeReading, compare
 from switchover.metadata.schema import RECORDS

@@ -21,11 +21,10 @@ from adapters.group_members import ask, assignment, classic_member, create_topic
 from switchover.answers.clock import WallClock
 from switchover.answers.observed import Known
 from switchover.cli.main import app
+from switchover.kafka.client import connection as wire_connection
 from switchover.kafka.client import groups as wire_groups
-from switchover.kafka.client import versions as wire_versions
-from switchover.kafka.client.connection import Connection
+from switchover.kafka.client.connection import Connection, Versions
 from switchover.kafka.client.groups import WireGroups
-from switchover.kafka.client.versions import Versions
 from switchover.kafka.group import GroupState
 from switchover.kafka.limits import EVERY_GROUP_SECONDS
 from switchover.network.access import Access
@@ -117,7 +116,7 @@ async def test_groups_are_described_in_batches_on_the_connection_that_listed_the
     await coordinated(server, names)
     for name in names:
         await classic_member(server, name, subscription(topic), assignment(topic, 0))
-    requests, exchange, versions = Counter[str](), Connection.exchange, wire_versions.api_versions
+    requests, exchange, versions = Counter[str](), Connection.exchange, wire_connection.api_versions
 
     async def counted(self: Connection, request: object) -> bytes:
         requests[type(request).__module__.rsplit(".", 3)[-3] + type(request).__module__.rsplit(".", 2)[-2]] += 1
@@ -131,7 +130,7 @@ async def test_groups_are_described_in_batches_on_the_connection_that_listed_the
     newest = {name: each for name, each in (await every.every(clock)).groups.items() if name in names}
     assert {each.state for each in newest.values()} == {GroupState.STABLE}
     monkeypatch.setattr(Connection, "exchange", counted)
-    monkeypatch.setattr(wire_versions, "api_versions", older)
+    monkeypatch.setattr(wire_connection, "api_versions", older)
     before = await every.every(clock)
     assert {name: replace(each, group=None) for name, each in before.groups.items() if name in names} == {
         name: replace(each, group=None) for name, each in newest.items()}

@@ -39,10 +39,10 @@ from switchover.answers.observed import Unknown
 from switchover.kafka.client import bounds
 from switchover.kafka.client.connection import LARGE_ANSWER, Connection
 from switchover.kafka.client.groups import WireGroups
-from switchover.kafka.client.log import MetadataLog
+from switchover.kafka.client.metadata import WholeViews
+from switchover.kafka.client.metadata_log import MetadataLog
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.offsets import WireOffsets
-from switchover.kafka.client.whole_view import WholeViews
 from switchover.lag.window import Asked
 from switchover.metadata.image import MigrationState
 from switchover.network.access import Access

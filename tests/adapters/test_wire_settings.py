@@ -29,11 +29,11 @@ from adapters.eventually import eventually
 from patience import stretched, until
 from switchover.answers.errors import Refused, Unreachable
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.kafka.client import configs
+from switchover.kafka.client import settings
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.offsets import WireOffsets
-from switchover.lag.membership import Membership
+from switchover.lag.group import Membership
 from switchover.lag.window import Asked
 from switchover.network.access import Access
 from switchover.network.addresses import Address
@@ -84,7 +84,7 @@ def broker(request: pytest.FixtureRequest) -> Address:
 
 
 async def test_min_insync_replicas_in_batches(broker: Address, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(configs, "TOPICS", 2)
+    monkeypatch.setattr(settings, "TOPICS", 2)
     servers, wire = str(broker), patient_wire({})
     plain, strict, other = created(servers), created(servers, config={"min.insync.replicas": "2"}), created(servers)
     found = await wire.min_insync_replicas(broker, [plain, strict, "does-not-exist", other, plain])

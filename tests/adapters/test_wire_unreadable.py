@@ -23,7 +23,7 @@ from switchover.api.meta import GroupHealth
 from switchover.cluster.observe.groups import WatchedGroups
 from switchover.kafka.client.connection import connected
 from switchover.kafka.client.offsets import WireOffsets
-from switchover.kafka.client.unreadable import unreadable
+from switchover.kafka.client.partition_logs import unreadable
 from switchover.lag.group import TopicPartition as Named
 from switchover.lag.unreadable import Stretch
 from switchover.lag.verdicts import Verdict
@@ -187,7 +187,7 @@ def ends(servers: str, topic: str) -> tuple[int, int]:
 
 async def test_a_long_stretch_is_looked_at_in_bounded_answers(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for size in ("FIRST_BYTES", "MOST_BYTES"):
-        monkeypatch.setattr(f"switchover.kafka.client.unreadable.{size}", 1)        # one batch each
+        monkeypatch.setattr(f"switchover.kafka.client.partition_logs.{size}", 1)        # one batch each
     monkeypatch.setattr("switchover.kafka.client.offsets.LOOK_SECONDS", stretched(10))
     topic, producer = created(servers), transactional(servers)
     for _ in range(5):

@@ -9,7 +9,7 @@ from kio.schema.fetch.v12.response import AbortedTransaction, PartitionData
 from kio.schema.types import ProducerId
 from kio.static.primitive import Records, i32, i64
 
-from switchover.kafka.client.unreadable import _reached
+from switchover.kafka.client.partition_logs import _reached
 
 PLAIN, COMPRESSED, TRANSACTION, MARKER = 0, 0x04, 0x10, 0x30
 

@@ -12,7 +12,7 @@ from switchover.answers import memory
 from switchover.answers.errors import Refused, Untold
 from switchover.cluster.observe.views import MOST_PARTITIONS, whole
 from switchover.kafka.client.bounds import Unreadable
-from switchover.kafka.client.whole_view import PARTITION, WholeViews
+from switchover.kafka.client.metadata import PARTITION, WholeViews
 from switchover.kafka.node import Partition, seen_by
 from switchover.network.addresses import Address
 

@@ -16,8 +16,8 @@ from adapters.eventually import eventually
 from fakes.kafka_node import Node, noting_connections, quorum_answer
 from patience import stretched
 from switchover.answers.errors import Unreachable
+from switchover.kafka.client.brokers import KeptConnections
 from switchover.kafka.client.connection import Connection
-from switchover.kafka.client.kept import KeptConnections
 from switchover.network.security import security
 
 SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36

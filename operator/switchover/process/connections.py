@@ -19,8 +19,8 @@ from switchover.cluster.controllers import listener
 from switchover.cluster.controllers.manifests import addresses
 from switchover.cluster.observe.observer import Clients, Observer
 from switchover.groups.observe.observer import GroupClients, GroupObserver
+from switchover.kafka.client.brokers import KEEP_SECONDS
 from switchover.kafka.client.groups import WireGroups
-from switchover.kafka.client.kept import KEEP_SECONDS
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.kafka.client.shared_groups import SharedGroups, SharedOffsets

@@ -1,4 +1,7 @@
-"""One connection to one Kafka node: framing, headers, TLS and SASL around kio's requests and responses."""
+"""One connection to one Kafka node: framing, headers, TLS and SASL around kio's requests and responses.
+
+The first thing a node answers is which requests it knows.
+"""
 
 import asyncio
 import errno
@@ -9,8 +12,10 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TypeVar
 
+from kio.schema.api_versions import v0, v3
 from kio.schema.errors import ErrorCode
 from kio.schema.sasl_authenticate.v1 import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kio.schema.sasl_handshake.v1 import SaslHandshakeRequest, SaslHandshakeResponse
@@ -19,6 +24,7 @@ from kio.static.primitive import i32
 from kio.static.protocol import RequestPayload, ResponsePayload
 from scramp import ScramClient, ScramException
 
+from switchover import __version__
 from switchover.answers import memory
 from switchover.answers.errors import NotListening, Refused, Unreachable
 from switchover.kafka.client import bounds
@@ -123,7 +129,7 @@ class Connection:
         self._held: list[memory.Held] = []         # what the last answer takes, until the next question
         self.opened_at = asyncio.get_running_loop().time()
         self._ends_at = float("inf")               # when the node lets go of a login, by the event loop's clock
-        self.api_keys: Mapping[int, int] | None = None       # once the node has told them (versions.py)
+        self.api_keys: Mapping[int, int] | None = None       # once the node has told them (`api_keys`)
 
     @classmethod
     async def open(cls, node: Address, security: Security) -> "Connection":
@@ -233,3 +239,46 @@ class Connection:
         if lifetime := answer.session_lifetime.total_seconds():         # connections.max.reauth.ms (KIP-368)
             self._ends_at = asyncio.get_running_loop().time() + lifetime
         return answer.auth_bytes.decode(errors="replace")
+
+
+NO_EPOCH = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """ApiVersions of one node. A node too old for features (before Kafka 2.4) tells its API keys alone."""
+
+    api_keys: Mapping[int, int]                   # API key -> the newest version of it
+    supported: Mapping[str, int]                  # feature -> the highest level that its software knows
+    finalized: Mapping[str, int]                  # feature -> the level in force in the cluster
+    epoch: int = NO_EPOCH                         # of the finalized features
+    zk_migration_ready: bool = False
+
+
+async def api_versions(node: Address, connection: Connection) -> Versions:
+    """ApiVersions v3, which every Kafka from 2.4 on answers."""
+    data = await connection.exchange(v3.ApiVersionsRequest(
+        client_software_name=CLIENT_ID, client_software_version=__version__,
+    ))
+    # A node that refuses the version answers in version 0. In every version the error code comes first.
+    if int.from_bytes(data[4:6], signed=True) == ErrorCode.unsupported_version:
+        old = await connection.ask(v0.ApiVersionsRequest(), v0.ApiVersionsResponse)
+        succeeded(node, old.error_code, "list its API versions", "Describe")
+        return Versions({key.api_key: key.max_version for key in old.api_keys}, {}, {})
+    answer = await connection.read(data, v3.ApiVersionsResponse)
+    succeeded(node, answer.error_code, "list its API versions", "Describe")
+    return Versions(
+        api_keys={key.api_key: key.max_version for key in answer.api_keys},
+        supported={feature.name: feature.max_version for feature in answer.supported_features},
+        finalized={feature.name: feature.max_version_level for feature in answer.finalized_features},
+        epoch=answer.finalized_features_epoch,
+        zk_migration_ready=answer.zk_migration_ready,
+    )
+
+
+async def api_keys(node: Address, connection: Connection) -> Mapping[int, int]:
+    """Of the node at the other end, API key -> the newest version of it: asked once for a connection, since it changes with
+    the node's software."""
+    if connection.api_keys is None:
+        connection.api_keys = (await api_versions(node, connection)).api_keys
+    return connection.api_keys

@@ -29,10 +29,9 @@ from kio.static.primitive import i32, i32Timedelta
 
 from switchover.answers.errors import Refused, Unreachable
 from switchover.kafka.client.brokers import batches
-from switchover.kafka.client.connection import Connection, succeeded
+from switchover.kafka.client.connection import Connection, api_keys, succeeded
 from switchover.kafka.client.consumer_protocol import PROTOCOL_TYPE
 from switchover.kafka.client.metadata import told_address
-from switchover.kafka.client.versions import api_keys
 from switchover.kafka.group import GroupState, Readiness
 from switchover.network.addresses import Address
 

@@ -18,9 +18,9 @@ from switchover.answers.clock import Clock
 from switchover.answers.errors import Refused, Unreachable
 from switchover.answers.observed import Unknown
 from switchover.kafka.client import each_group
+from switchover.kafka.client.batching import Question, Together
 from switchover.kafka.client.brokers import Brokers
-from switchover.kafka.client.configs import broker_settings, topic_settings
-from switchover.kafka.client.connection import Connection, succeeded
+from switchover.kafka.client.connection import Connection, api_versions, succeeded
 from switchover.kafka.client.consumer_protocol import PROTOCOL_TYPE
 from switchover.kafka.client.coordinator import (
     CONSUMER_GROUP_DESCRIBE,
@@ -30,15 +30,13 @@ from switchover.kafka.client.coordinator import (
     answered,
     find_coordinators,
 )
-from switchover.kafka.client.examination import cluster_operations
 from switchover.kafka.client.metadata import addresses, metadata
 from switchover.kafka.client.offsets import NOT_ANSWERED
-from switchover.kafka.client.together import Question, Together
-from switchover.kafka.client.versions import api_versions
+from switchover.kafka.client.settings import broker_settings, cluster_operations, topic_settings
 from switchover.kafka.group import BrokerGroups, Group, GroupState, OffsetsTopic, Readiness, SeenGroup, SeenGroups
 from switchover.kafka.limits import ANSWER_SECONDS
 from switchover.kafka.ports import Cluster
-from switchover.lag.membership import Membership
+from switchover.lag.group import Membership
 from switchover.metadata.replay import METADATA_VERSION
 from switchover.network.access import Access
 from switchover.network.addresses import Address

@@ -17,17 +17,18 @@ from kio.schema.list_partition_reassignments.v0 import (
 from kio.static.primitive import i32
 
 from switchover.answers.errors import Refused, Unreachable
-from switchover.kafka.client.configs import broker_settings, min_insync_replicas
-from switchover.kafka.client.connection import Connection, connected, succeeded
-from switchover.kafka.client.examination import examine_broker, shown_marker
-from switchover.kafka.client.identity import told_identity
-from switchover.kafka.client.list_offsets import DEBUGGER, LATEST, READ_UNCOMMITTED, list_offsets
-from switchover.kafka.client.log import METADATA_TOPIC, MetadataLog
-from switchover.kafka.client.metadata import addresses, metadata
-from switchover.kafka.client.quotas import set_quota
-from switchover.kafka.client.topic_ids import topic_ids
-from switchover.kafka.client.versions import api_versions
-from switchover.kafka.client.whole_view import WholeViews
+from switchover.kafka.client.connection import Connection, api_versions, connected, succeeded
+from switchover.kafka.client.controllers import set_quota
+from switchover.kafka.client.metadata import WholeViews, addresses, metadata, topic_ids
+from switchover.kafka.client.metadata_log import METADATA_TOPIC, MetadataLog
+from switchover.kafka.client.partition_logs import DEBUGGER, LATEST, READ_UNCOMMITTED, list_offsets
+from switchover.kafka.client.settings import (
+    broker_settings,
+    examine_broker,
+    min_insync_replicas,
+    shown_marker,
+    told_identity,
+)
 from switchover.kafka.limits import ANSWER_SECONDS, NODE_SECONDS
 from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum, Replica, TopicIds, WholeView
 from switchover.metadata.cluster import Entity

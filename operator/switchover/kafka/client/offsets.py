@@ -16,13 +16,20 @@ from kio.schema.offset_fetch.v8 import OffsetFetchRequest, OffsetFetchResponse
 from kio.schema.offset_fetch.v8.request import OffsetFetchRequestGroup
 from kio.schema.types import GroupId
 
+from switchover.kafka.client.batching import Question, Together
 from switchover.kafka.client.brokers import Brokers, batches
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.coordinator import find_coordinators
-from switchover.kafka.client.list_offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets, words
 from switchover.kafka.client.metadata import addresses, metadata
-from switchover.kafka.client.together import Question, Together
-from switchover.kafka.client.unreadable import unreadable
+from switchover.kafka.client.partition_logs import (
+    EARLIEST,
+    LATEST,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    list_offsets,
+    unreadable,
+    words,
+)
 from switchover.kafka.limits import LOOK_SECONDS, ROUND_SECONDS
 from switchover.lag.group import TopicPartition
 from switchover.lag.samples import NONE

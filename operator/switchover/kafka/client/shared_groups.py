@@ -1,7 +1,7 @@
 """One Kafka cluster asked by many migrations: what is the same for all of them is asked once.
 
 Describing every group of a cluster for each of its migrations would be their number squared. What each wants to know of its
-own group is asked together by the adapter below (together.py).
+own group is asked together by the adapter below (batching.py).
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping

@@ -1,24 +1,66 @@
-"""How far a log has no record for a consumer: markers, aborted records and what compaction took away are passed over.
-
-Batches are told by their heads, as Kafka's own consumer tells them (CompletedFetch.java): a control batch has no record for
-anybody; of a transaction that was aborted the answer names producer and first offset, and its marker ends it.
-"""
+"""The log of a partition: where it begins and ends, and stretches in which a consumer finds no record."""
 
 import struct
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import timedelta
 from typing import NamedTuple
 
 from kio.records.readers import read_batch
+from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v12 import FetchRequest, FetchResponse
 from kio.schema.fetch.v12.request import FetchPartition, FetchTopic
 from kio.schema.fetch.v12.response import AbortedTransaction, PartitionData
-from kio.schema.types import TopicName
+from kio.schema.list_offsets.v7 import ListOffsetsRequest, ListOffsetsResponse
+from kio.schema.list_offsets.v7.request import ListOffsetsPartition, ListOffsetsTopic
+from kio.schema.types import BrokerId, TopicName
 from kio.serial.errors import SerialError
 from kio.static.primitive import i8, i32, i32Timedelta, i64
 
 from switchover.kafka.client.connection import Connection
-from switchover.lag.group import TopicPartition
+from switchover.shared.grouped import grouped
+from switchover.shared.partition import TopicPartition
+
+READ_UNCOMMITTED, READ_COMMITTED = i8(0), i8(1)
+LATEST, EARLIEST = i64(-1), i64(-2)
+CONSUMER = BrokerId(-1)
+DEBUGGER = BrokerId(-2)
+"""A follower answers it as well as the leader, and each with the end of its own log
+(ListOffsetsRequest.DEBUGGING_REPLICA_ID, ReplicaManager.fetchOffsetForTimestamp)."""
+
+_WORDS = {
+    ErrorCode.group_authorization_failed: "our user is not allowed to ask; it needs DESCRIBE on the group",
+    ErrorCode.topic_authorization_failed: "our user is not allowed to ask; it needs DESCRIBE on the topic",
+    ErrorCode.not_coordinator: "the group's coordinator has moved",
+    ErrorCode.coordinator_load_in_progress: "the group's coordinator is still loading its groups",
+    ErrorCode.coordinator_not_available: "the group has no coordinator: its partition of __consumer_offsets has no leader",
+    ErrorCode.not_leader_or_follower: "the partition's leader has moved",
+    ErrorCode.leader_not_available: "the partition has no leader",
+    ErrorCode.offset_not_available: "the partition's new leader does not know its end yet",
+}
+
+
+async def list_offsets(broker: Connection, partitions: Iterable[TopicPartition], isolation: i8, timestamp: i64,
+                       asking: BrokerId = CONSUMER) -> dict[TopicPartition, int | str]:
+    """An offset of each, or why there is none; nothing is asked about no partition."""
+    if not (topics := grouped(partitions)):
+        return {}
+    answer = await broker.ask(ListOffsetsRequest(
+        replica_id=asking,
+        isolation_level=isolation,
+        topics=tuple(ListOffsetsTopic(name=TopicName(topic), partitions=tuple(
+            ListOffsetsPartition(partition_index=i32(number), timestamp=timestamp) for number in numbers))
+            for topic, numbers in topics.items()),
+    ), ListOffsetsResponse)
+    return {
+        TopicPartition(topic.name, partition.partition_index):
+            partition.offset if partition.error_code is ErrorCode.none else words(partition.error_code)
+        for topic in answer.topics for partition in topic.partitions}
+
+
+def words(code: ErrorCode) -> str:
+    """What an error of Kafka's says, for people."""
+    return f"{_WORDS[code]} ({code.name.upper()})" if code in _WORDS else code.name.upper()
+
 
 FIRST_BYTES, MOST_BYTES = 16 * 1024, 1024 * 1024        # of one answer; a first batch that is larger comes whole
 MOST_RECORDS = 1000         # of a batch that is read whole: some 20 ms
@@ -46,6 +88,10 @@ async def unreadable(
     leader: Connection, partition: TopicPartition, offset: int, end: int, *, read_committed: bool,
 ) -> AsyncIterator[int]:
     """Offsets that rise from `offset` to the first record, or to `end`: before each of them there is no record.
+
+    Markers, aborted records and what compaction removed are passed over. The heads of the batches show which these are, as
+    for Kafka's own consumer (CompletedFetch.java): a control batch has no record for anybody; of an aborted transaction the
+    answer names producer and first offset, and its marker ends it.
 
     None of them where the leader does not tell, or a batch cannot be told from one with a record. An answer without a batch
     tells nothing either: old segments may lie elsewhere and not come in time.
