@@ -24,7 +24,7 @@ from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.lag.collector import LagCollector
-from switchover.lag.membership import Membership, group_of
+from switchover.lag.group import Membership, group_of
 from switchover.lag.thresholds import Thresholds
 from switchover.lag.window import Asked
 from switchover.network.access import Access

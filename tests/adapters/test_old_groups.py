@@ -15,7 +15,7 @@ from adapters.servers import ZooKeeperServer
 from switchover.answers.errors import Refused, Unreachable
 from switchover.coordination.mode import Mode
 from switchover.network.access import Access
-from switchover.zookeeper.client import old_groups
+from switchover.zookeeper.client import legacy_groups
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from switchover.zookeeper.groups import ZooKeeperGroup
 
@@ -110,7 +110,7 @@ async def test_a_sweep_is_bounded_and_says_how_many_groups_it_left(
 ) -> None:
     for number in range(35):
         commit(client, f"g{number:02}", "orders", [0, 1, 2])
-    monkeypatch.setattr(old_groups, "READS", 60)             # ten groups are 50: their offsets, topics and partitions
+    monkeypatch.setattr(legacy_groups, "READS", 60)             # ten groups are 50: their offsets, topics and partitions
     idle = await zookeeper.idle_groups()
     assert sorted(idle.commits) == [f"g{number:02}" for number in range(20)]
     assert idle.unread == 15

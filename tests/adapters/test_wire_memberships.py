@@ -17,8 +17,7 @@ from switchover.kafka.client import groups as wire_groups
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.coordinator import Coordinators
 from switchover.kafka.client.groups import WireGroups
-from switchover.lag.group import TopicPartition
-from switchover.lag.membership import Membership
+from switchover.lag.group import Membership, TopicPartition
 from switchover.network.access import Access
 from switchover.network.addresses import Address
 

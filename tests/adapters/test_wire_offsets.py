@@ -40,9 +40,8 @@ from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.lag.collector import LagCollector
-from switchover.lag.group import Group
+from switchover.lag.group import Group, Membership, group_of
 from switchover.lag.group import TopicPartition as Named
-from switchover.lag.membership import Membership, group_of
 from switchover.lag.samples import NONE
 from switchover.lag.thresholds import Thresholds
 from switchover.lag.verdicts import Effect, Verdict

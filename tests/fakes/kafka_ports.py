@@ -23,7 +23,7 @@ from switchover.kafka.node import (
     TopicIds,
     WholeView,
 )
-from switchover.lag.membership import Membership
+from switchover.lag.group import Membership
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
 from switchover.metadata.cluster import Entity
 from switchover.metadata.image import LogImage

@@ -23,7 +23,7 @@ from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes
 from switchover.cluster.door import edits
 from switchover.metadata.image import BrokerRegistration, MigrationState
-from switchover.metadata.quotas import unwritable
+from switchover.metadata.kafka_config import unwritable
 from switchover.network.addresses import Address
 from switchover.zookeeper.groups import ZooKeeperGroup
 from switchover.zookeeper.nodes import ControllerNode, MigrationNode

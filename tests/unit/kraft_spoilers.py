@@ -17,7 +17,7 @@ from switchover.kafka.node import NOT_LISTENING, Replica
 from switchover.kubernetes.reports import DiskReport
 from switchover.kubernetes.survey import GroupMigration
 from switchover.kubernetes.workloads import Reached, Stage
-from switchover.lag.membership import Membership
+from switchover.lag.group import Membership
 from switchover.metadata.cluster import Assignment, ClusterMetadata, Difference, Entity, Topic
 from switchover.metadata.parity import Parity
 from switchover.zookeeper.groups import ZooKeeperGroup

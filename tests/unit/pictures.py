@@ -52,7 +52,7 @@ from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.kubernetes.reports import DiskReport
 from switchover.kubernetes.survey import StorageClasses, TemplateChange
 from switchover.kubernetes.workloads import Pod, Workload
-from switchover.lag.membership import Membership
+from switchover.lag.group import Membership
 from switchover.metadata.image import BrokerRegistration, LogImage, MigrationState
 from switchover.metadata.parity import Parity
 from switchover.network.addresses import Address

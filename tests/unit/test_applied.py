@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from switchover.cluster.door.mount import VOLUME
-from switchover.kubernetes.client.applied import applied_by
+from switchover.kubernetes.client.ownership import applied_by
 from switchover.kubernetes.gitops import LAST_APPLIED
 
 OUR_VOLUME = {f'k:{{"name":"{VOLUME}"}}': {".": {}, "f:name": {}}}

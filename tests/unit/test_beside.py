@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from switchover.kubernetes.client.beside import ANYTHING, SUBJECTS, subject, subjects
+from switchover.kubernetes.client.index import ANYTHING, SUBJECTS, subject, subjects
 from switchover.kubernetes.selectors import selects
 
 LABELS = {"app": "orders", "tier": "back"}

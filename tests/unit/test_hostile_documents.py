@@ -14,7 +14,7 @@ from switchover.coordination import acknowledgement, registration
 from switchover.coordination.mode import parsed as mode
 from switchover.coordination.registration import Malformed, Registration, Subscribed
 from switchover.kubernetes import reports
-from switchover.kubernetes.client import applied
+from switchover.kubernetes.client import ownership
 from switchover.lag import baseline
 from switchover.metadata import node_json
 from switchover.process.run import DEEPEST
@@ -43,7 +43,7 @@ READERS: list[tuple[Callable[[bytes], Any], Any, type[Exception] | tuple[type[Ex
     (lambda data: reading.partitions("t", data), {"version": 1, "partitions": {"0": [1], "1": [2]}}, reading.NoTopic),
     (lambda data: job_message.read(data.decode(errors="replace")).audit_verdict(),
      {"version": 1, "verdict": "Clean", "evidence": ["a"], "reason": ""}, ValueError),
-    (lambda data: applied.applied_by({"metadata": {"managedFields": [], "annotations": {
+    (lambda data: ownership.applied_by({"metadata": {"managedFields": [], "annotations": {
         "kubectl.kubernetes.io/last-applied-configuration": data.decode(errors="replace")}}}),
      {"spec": {"template": {"spec": {"volumes": [{"name": "config"}]}}}}, ()),
     (lambda data: reports.disks(data.decode(errors="replace")), "disks 1 0 1 2 3", ()),

@@ -6,8 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switchover.kubernetes.client.beside import ANYTHING, Subject
-from switchover.kubernetes.client.labelled import Labelled
+from switchover.kubernetes.client.index import ANYTHING, Labelled, Subject
 
 LABELS = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"))
 EVENTS = st.lists(st.tuples(st.sampled_from("123"), st.none() | LABELS))

@@ -3,9 +3,9 @@
 import pytest
 
 from switchover.lag.samples import NONE
+from switchover.lag.sentences import sentence
 from switchover.lag.thresholds import MOST, RECENT, Thresholds, of_a_cluster, of_a_migration
 from switchover.lag.verdicts import Effect, Verdict
-from switchover.lag.words import sentence
 from unit.lag_readings import ORDERS, T0, Reading, every_poll, judged
 
 POLL = 2000

@@ -17,8 +17,7 @@ from switchover.cli.kafka import access_to
 from switchover.cli.lag import EXIT_CODES, Question, Report, follow, thresholds_of
 from switchover.cli.lag_output import document, progress, table
 from switchover.cli.main import app
-from switchover.lag.group import TopicPartition
-from switchover.lag.membership import Membership
+from switchover.lag.group import Membership, TopicPartition
 from switchover.lag.samples import NONE
 from switchover.lag.verdicts import Effect
 from switchover.lag.window import Asked, Offsets, Reading, Sweep

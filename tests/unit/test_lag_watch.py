@@ -5,8 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from switchover.lag.group import Group, TopicPartition
-from switchover.lag.membership import Membership, group_of
+from switchover.lag.group import Group, Membership, TopicPartition, group_of
 from switchover.lag.samples import NONE
 from switchover.lag.thresholds import RECENT, Thresholds
 from switchover.lag.verdicts import Effect, Verdict, judge

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from switchover.lag import words
+from switchover.lag import sentences
 from switchover.lag.samples import NONE
 from switchover.lag.verdicts import Verdict
 from unit.lag_readings import ORDERS, Reading, every_poll, judged
@@ -32,7 +32,7 @@ SENTENCES = {
 
 @pytest.mark.parametrize("name", TABLE)
 def test_each_verdict_has_a_sentence_with_its_figures(name):
-    assert words.sentence(ORDERS, judged(TABLE[name][0]), 0) == f"orders-0 is {name}: {SENTENCES[name]}"
+    assert sentences.sentence(ORDERS, judged(TABLE[name][0]), 0) == f"orders-0 is {name}: {SENTENCES[name]}"
     assert list(SENTENCES) == [each.name for each in Verdict]
 
 
@@ -49,14 +49,14 @@ def test_each_verdict_has_a_sentence_with_its_figures(name):
      "past its peak (+"),
 ])
 def test_the_rarer_findings_have_words_of_their_own(readings, part):
-    assert part in words.sentence(ORDERS, judged(readings), 0)
+    assert part in sentences.sentence(ORDERS, judged(readings), 0)
 
 
 def test_an_age_beyond_the_window_is_never_a_number_of_its_own():
     for readings in (STOPPED, TABLE["STALLED"][0]):
-        ages = re.findall(r"record is (.*?) \d+ s old", words.sentence(ORDERS, judged(readings), 0))
+        ages = re.findall(r"record is (.*?) \d+ s old", sentences.sentence(ORDERS, judged(readings), 0))
         assert ages == ["at least"]
 
 
 def test_an_expected_partition_without_samples_has_a_sentence():
-    assert words.missing(ORDERS) == "orders-0 is UNKNOWN: it is subscribed to, and nothing was sampled"
+    assert sentences.missing(ORDERS) == "orders-0 is UNKNOWN: it is subscribed to, and nothing was sampled"

@@ -14,7 +14,7 @@ from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate
 from switchover.engine.rollout import Phase
 from switchover.kubernetes.client.api_server import ApiServer, Forbidden
-from switchover.kubernetes.client.told import HOLDS_SECONDS, Told
+from switchover.kubernetes.client.warning_events import HOLDS_SECONDS, Told
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from unit.pictures import PRE, moment, spoil, spoil_workload, value, with_fact, workload_of
 from unit.preflight_pictures import check

@@ -9,7 +9,7 @@ from switchover.answers.observed import Known, Observed, Unknown
 from switchover.api.meta import GroupHealth
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.observe.groups import MEMBERS_SECONDS, SAMPLE_SECONDS, WatchedGroups, members_of, thresholds
-from switchover.lag.membership import Membership
+from switchover.lag.group import Membership
 from switchover.lag.samples import NONE
 from switchover.lag.thresholds import MOST
 from switchover.lag.unreadable import Stretch

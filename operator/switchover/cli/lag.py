@@ -13,8 +13,7 @@ from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.kafka.ports import GroupMemberships
 from switchover.lag.collector import LagCollector
-from switchover.lag.group import Group, worst
-from switchover.lag.membership import Membership, group_of
+from switchover.lag.group import Group, Membership, group_of, worst
 from switchover.lag.thresholds import Thresholds
 from switchover.lag.verdicts import Effect
 from switchover.lag.watch import Assessment

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from switchover.cli.command import console
 from switchover.cli.lag import EXIT_CODES, GroupReport, Question, Report, follow_from_here
-from switchover.lag import words
+from switchover.lag import sentences
 from switchover.lag.group import TopicPartition
 from switchover.lag.samples import NONE
 from switchover.lag.verdicts import Effect, Verdict
@@ -84,13 +84,13 @@ def findings(group: GroupReport) -> Iterator[str]:
         yield ("it is gone: it was there before, and the brokers know of no member and no offset of it any more; it was"
                " deleted, its topics were, or it ran out (offsets.retention.minutes)")
     else:
-        yield from words.beside(assessment.group)
+        yield from sentences.beside(assessment.group)
     unread = grouped((why, str(which)) for which, why in assessment.reading.failed.items()
                      if which in assessment.group.expected or isinstance(which, str))
     for why, names in unread.items():
         yield f"not read, {why}: {_few(sorted(names))}"
-    found = [words.missing(each) for each in assessment.evaluation.missing]
-    found += [words.sentence(assessment.partitions[row], assessment.judged, row) for row in _worst(assessment)]
+    found = [sentences.missing(each) for each in assessment.evaluation.missing]
+    found += [sentences.sentence(assessment.partitions[row], assessment.judged, row) for row in _worst(assessment)]
     yield from found[:WORST]
     if len(found) > WORST:
         yield f"and {len(found) - WORST} partitions more that do not pass (--output json has all)"
@@ -123,7 +123,7 @@ def _partition(assessment: Assessment, each: TopicPartition, row: int | None) ->
     named = {"topic": each.topic, "partition": each.partition}
     if row is None or not q.count[row]:
         nothing = dict.fromkeys(("committed", "end", "logStart", "lag", "timeLagMs", "timeLagCensored"))
-        says = words.missing(each) if row is None else words.sentence(each, judged, row)
+        says = sentences.missing(each) if row is None else sentences.sentence(each, judged, row)
         return named | {"verdict": Verdict.UNKNOWN.name, "effect": Effect.INCONCLUSIVE.name} | nothing | {"says": says}
     aged = q.count[row] > 1
     return named | {
@@ -135,7 +135,7 @@ def _partition(assessment: Assessment, each: TopicPartition, row: int | None) ->
         "lag": int(q.lag[row]),
         "timeLagMs": int(q.time_lag[row]) if aged else None,
         "timeLagCensored": bool(q.censored[row]) if aged else None,
-        "says": words.sentence(each, judged, row),
+        "says": sentences.sentence(each, judged, row),
     }
 
 

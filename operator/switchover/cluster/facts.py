@@ -12,7 +12,7 @@ from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quo
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.survey import GroupMigration, StorageClasses, TemplateChange
 from switchover.kubernetes.workloads import Workload
-from switchover.lag.membership import Membership
+from switchover.lag.group import Membership
 from switchover.lag.watch import JudgedGroup
 from switchover.metadata.image import LogImage
 from switchover.metadata.parity import Parity

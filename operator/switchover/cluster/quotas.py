@@ -5,7 +5,7 @@ from switchover.cluster.effects import SetQuota
 from switchover.cluster.gates.read import leading_address, log_left_behind
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import Effect
-from switchover.metadata.quotas import Unwritable, unwritable
+from switchover.metadata.kafka_config import Unwritable, unwritable
 
 
 def in_the_way(picture: Picture) -> tuple[Unwritable, ...]:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from switchover.kafka.group import BrokerGroups, Group, OffsetsTopic, Readiness
 from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum, TopicIds, WholeView
-from switchover.lag.membership import Membership
+from switchover.lag.group import Membership
 from switchover.metadata.cluster import Entity
 from switchover.metadata.image import LogImage
 from switchover.network.addresses import Address

@@ -6,9 +6,11 @@ The tables are `LogConfig`'s, `QuotaConfigs`' and `BrokerFeatures`': Kafka is as
 """
 
 import re
-from collections.abc import Mapping
-from math import inf
+from collections.abc import Iterator, Mapping
+from math import floor, inf
 from typing import NamedTuple
+
+from switchover.metadata.cluster import Entity, entity_words
 
 
 class Definition(NamedTuple):
@@ -162,3 +164,37 @@ def _are_throttled(value: str) -> bool:
 def _range(definition: Definition) -> str:
     low, high = ("" if abs(limit) == inf else f"{limit:g}" for limit in (definition.low, definition.high))
     return f"{low}..{high}"
+
+
+class Unwritable(NamedTuple):
+    """A quota of KRaft's that never gets to ZooKeeper. `instead` is the whole number below, and None for one that Kafka does
+    not know: that has no effect, and nothing stands for it."""
+
+    entity: Entity
+    key: str
+    value: float
+    instead: float | None
+
+    def __str__(self) -> str:
+        return f"quota {self.key} of {entity_words(self.entity)}"
+
+
+def unwritable(quotas: Mapping[Entity, Mapping[str, float]]) -> tuple[Unwritable, ...]:
+    """The quotas that KRaft takes over and dual write cannot write to ZooKeeper, in order of their names. At the first one
+    dual write repeats itself for ever.
+
+    The controller copies a quota by its number alone. The rollback into ZooKeeper goes through the definitions above, which
+    refuse an unknown key and a whole number with a decimal (docs/facts/rehearsal.md).
+    """
+    return tuple(sorted(_unwritable(quotas), key=str))
+
+
+def _unwritable(quotas: Mapping[Entity, Mapping[str, float]]) -> Iterator[Unwritable]:
+    for entity, values in quotas.items():
+        definitions = IP_QUOTAS if entity and entity[0][0] == "ip" else CLIENT_QUOTAS
+        for key, value in values.items():
+            known = definitions.get(key)
+            if known is None:
+                yield Unwritable(entity, key, value, None)
+            elif known.type in ("INT", "LONG") and not value.is_integer():
+                yield Unwritable(entity, key, value, float(floor(value)))

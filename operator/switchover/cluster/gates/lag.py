@@ -4,9 +4,9 @@ from switchover.answers.observed import Known, Unknown
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
+from switchover.lag.sentences import sentence
 from switchover.lag.verdicts import Verdict as Found
 from switchover.lag.watch import JudgedGroup
-from switchover.lag.words import sentence
 from switchover.reasons.lag import (
     GROUP_HAS_NO_COMMITS,
     GROUP_HAS_NO_MEMBERS,

@@ -9,7 +9,7 @@ from switchover.api.meta import GroupHealth
 from switchover.kafka.limits import SWEEP_SECONDS
 from switchover.kafka.ports import GroupMemberships
 from switchover.lag.collector import LagCollector
-from switchover.lag.membership import Membership
+from switchover.lag.group import Membership
 from switchover.lag.thresholds import Thresholds, of_a_cluster
 from switchover.lag.watch import JudgedGroup
 from switchover.lag.window import Asked, GroupOffsets, Reading

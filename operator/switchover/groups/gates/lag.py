@@ -8,10 +8,10 @@ from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.groups.picture import Picture
+from switchover.lag.sentences import beside, missing, sentence
 from switchover.lag.thresholds import Thresholds, of_a_migration
 from switchover.lag.verdicts import Effect
 from switchover.lag.watch import Assessment
-from switchover.lag.words import beside, missing, sentence
 from switchover.reasons.lag import (
     BASELINE_UNKNOWN,
     BASELINE_UNUSABLE,

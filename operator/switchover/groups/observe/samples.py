@@ -19,7 +19,7 @@ from switchover.kafka.limits import SWEEP_SECONDS
 from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.collector import LagCollector
 from switchover.lag.group import Group as LagGroup
-from switchover.lag.membership import Membership
+from switchover.lag.group import Membership
 from switchover.lag.watch import Assessment
 from switchover.lag.window import Asked, GroupOffsets
 from switchover.shared.partition import TopicPartition

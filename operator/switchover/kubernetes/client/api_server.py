@@ -27,7 +27,7 @@ from yaml import YAMLError
 
 from switchover.answers import memory
 from switchover.answers.errors import Fenced, Refused, Unreachable
-from switchover.kubernetes.client.beside import Subject
+from switchover.kubernetes.client.index import Subject
 from switchover.kubernetes.members import KINDS
 from switchover.shared import foreign_json
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from switchover.kubernetes import names
-from switchover.kubernetes.client import beside, ownership
+from switchover.kubernetes.client import index, ownership
 from switchover.kubernetes.client.api_server import ApiServer, NotFound
 from switchover.kubernetes.client.pods import read_member_pod
-from switchover.kubernetes.client.told import Told
+from switchover.kubernetes.client.warning_events import Told
 from switchover.kubernetes.members import (
     CANARY,
     HPA,
@@ -52,7 +52,7 @@ async def read_member_workloads(
     pairs = tuple(wanted)
     found = await asyncio.gather(*(server.find(server.path(KINDS[kind][0], kind, name)) for kind, name in pairs))
     own = await asyncio.gather(*(_selected(server, kind, each) for (kind, _), each in zip(pairs, found, strict=True)))
-    subjects = frozenset().union(*(beside.subjects(kind, each, selected["Pod"])
+    subjects = frozenset().union(*(index.subjects(kind, each, selected["Pod"])
                                    for (kind, _), each, selected in zip(pairs, found, own, strict=True) if each is not None))
     by_kind = await _lists(server, BESIDE, lambda path: server.about(path, subjects))
     read = {name: None if each is None else _workload(kind, each, {**by_kind, **selected})
@@ -107,7 +107,7 @@ def _workload(kind: str, found: Object, by_kind: Mapping[str, list[dict[str, Any
     owners = {metadata["uid"]} | {each["metadata"]["uid"] for each in sets}
     own = [pod for pod in by_kind["Pod"] if ownership.controls(owners, pod)]
     pods = [read_member_pod(pod) for pod in own]
-    labels = [beside.labels(each) for each in (spec["template"], *own)]
+    labels = [index.labels(each) for each in (spec["template"], *own)]
     budgets = [each for each in by_kind["PodDisruptionBudget"]
                if any(selects(each["spec"].get("selector"), those) for those in labels)]
     return MemberWorkload(
@@ -201,7 +201,7 @@ def _trouble(status: Object) -> str:
 
 
 def _claims(template: Object, claims: Iterable[Object]) -> dict[str, tuple[str, ...]]:
-    named = beside.claims(template)
+    named = index.claims(template)
     return {claim["metadata"]["name"]: tuple(claim["spec"].get("accessModes") or ())
             for claim in claims if claim["metadata"]["name"] in named}
 
@@ -212,7 +212,7 @@ def _claims(template: Object, claims: Iterable[Object]) -> dict[str, tuple[str, 
 def _autoscalers(kind: str, name: str, by_kind: Mapping[str, list[dict[str, Any]]]) -> tuple[Autoscaler, ...]:
     """Those that target the workload. The HPA that KEDA made for a ScaledObject is that ScaledObject's affair."""
     found = [_autoscaler(version, scaler, each) for scaler, version in AUTOSCALERS.items() for each in by_kind[scaler]
-             if beside.target(each) == (kind, name)]
+             if index.target(each) == (kind, name)]
     told = {str(each) for each in found}
     return tuple(each for each in found if each.owner not in told)
 

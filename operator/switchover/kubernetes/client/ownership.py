@@ -4,7 +4,8 @@ from collections.abc import Container, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from switchover.kubernetes.gitops import FLUX_SSA, MARKS
+from switchover.kubernetes import names
+from switchover.kubernetes.gitops import FLUX_SSA, LAST_APPLIED, MARKS
 from switchover.kubernetes.strategic_merge import MERGE_KEYS
 from switchover.kubernetes.workloads import Manager
 from switchover.shared import foreign_json
@@ -102,3 +103,38 @@ def owner(found: Mapping[str, Any]) -> str:
         if reference.get("controller"):
             return f"{reference['kind']} {reference['name']}"
     return ""
+
+
+def applied_by(stateful_set: Mapping[str, Any]) -> tuple[str, ...]:
+    """Who applied a manifest with our volume in it: managers of server-side apply, and kubectl's annotation of client-side.
+
+    Nobody else has a reason to write that volume. Whether the rest of the manifest is what runs, the revision tells.
+    """
+    metadata = stateful_set["metadata"]
+    found = {
+        entry["manager"] for entry in metadata.get("managedFields") or ()
+        if entry.get("operation") == "Apply" and entry.get("manager") != names.MANAGER and _owns(entry.get("fieldsV1") or {})
+    }
+    if _has(_last_applied((metadata.get("annotations") or {}).get(LAST_APPLIED, ""))):
+        found.add("client-side apply")
+    return tuple(sorted(found))
+
+
+def _owns(fields: Mapping[str, Any]) -> bool:
+    for step in ("f:spec", "f:template", "f:spec", "f:volumes"):
+        fields = fields.get(step) or {}
+    return f'k:{{"name":"{names.NODE_FILES}"}}' in fields
+
+
+def _has(manifest: Any) -> bool:
+    for step in ("spec", "template", "spec", "volumes"):
+        manifest = manifest.get(step) if isinstance(manifest, dict) else None
+    return isinstance(manifest, list) and any(
+        isinstance(item, dict) and item.get("name") == names.NODE_FILES for item in manifest)
+
+
+def _last_applied(text: str) -> Any:
+    try:
+        return foreign_json.parsed(text or "{}")
+    except ValueError:                             # anybody may write an annotation
+        return {}

@@ -13,9 +13,9 @@ from typing import Any
 
 from switchover.answers import memory
 from switchover.answers.errors import Refused, Unreachable
-from switchover.kubernetes.client import beside
+from switchover.kubernetes.client import index
 from switchover.kubernetes.client.api_server import ApiServer, Expired, Forbidden, NotFound
-from switchover.kubernetes.client.labelled import Labelled
+from switchover.kubernetes.client.index import Labelled
 from switchover.kubernetes.members import COST, KINDS, PAUSED, PAUSED_REPLICAS
 from switchover.shared import foreign_json
 
@@ -47,7 +47,7 @@ class Reflector:
     it may be most of an object."""
 
     def __init__(self, server: ApiServer, path: str, *,
-                 subject: Callable[[beside.Object], beside.Subject] | None = None) -> None:
+                 subject: Callable[[index.Object], index.Subject] | None = None) -> None:
         self._server = server
         self._path = path
         self._plural = path.rpartition("/")[2]
@@ -195,7 +195,7 @@ class WatchedServer(ApiServer):
             return await self._server.items(path, labels)
         return found.carrying(labels or {})
 
-    async def about(self, path: str, subjects: Iterable[beside.Subject]) -> list[dict[str, Any]]:
+    async def about(self, path: str, subjects: Iterable[index.Subject]) -> list[dict[str, Any]]:
         """Of a collection what is about one of these. NotFound where the API server does not serve the kind."""
         if (found := await self._seen(path)) is None:
             return await self._server.about(path, subjects)
@@ -224,7 +224,7 @@ class WatchedServer(ApiServer):
             return None
         reflector = self._reflectors.get(path)
         if reflector is None:
-            subject = partial(beside.subject, plural) if plural in beside.SUBJECTS else None
+            subject = partial(index.subject, plural) if plural in index.SUBJECTS else None
             reflector = self._reflectors[path] = Reflector(self._server, path, subject=subject)
         try:
             found = await reflector.objects()

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 from switchover.answers.clock import Clock
 from switchover.answers.errors import Fenced, NameTaken, Refused, Unreachable
 from switchover.kubernetes import names
-from switchover.kubernetes.client import beside, ownership
+from switchover.kubernetes.client import index, ownership
 from switchover.kubernetes.client.api_server import FIELD_MANAGER, ApiServer, Conflict, Forbidden, NotFound, OverBudget
-from switchover.kubernetes.client.applied import applied_by
 from switchover.kubernetes.client.member_workloads import other_kind, read_member_workloads
+from switchover.kubernetes.client.ownership import applied_by
 from switchover.kubernetes.client.pods import JOB_POD, never_allows, read_job, read_pod
-from switchover.kubernetes.client.told import Told
+from switchover.kubernetes.client.warning_events import Told
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.lease import LOOKING_SECONDS, holder_of, shares
 from switchover.kubernetes.members import MemberWorkload
@@ -120,7 +120,7 @@ class KubernetesWorkloads:
         wanting: dict[str, Pod] = {}
         for pod in found:
             known = pods[pod["metadata"]["name"]]
-            for claim in () if known.node else beside.claims({"spec": pod["spec"]}) & unbound.keys():
+            for claim in () if known.node else index.claims({"spec": pod["spec"]}) & unbound.keys():
                 if why := await self._told.why_not(unbound[claim]):
                     trouble = "; ".join(filter(None, (known.trouble, f"claim {claim}: {why}")))
                     wanting[known.name] = replace(known, trouble=trouble)

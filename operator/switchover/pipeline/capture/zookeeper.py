@@ -19,7 +19,7 @@ from switchover.pipeline.config import Config, ZooKeeper, properties
 from switchover.pipeline.outcome import BadConfig, JobFailed, Progress
 from switchover.pipeline.store import File
 from switchover.pipeline.tables import TRANSACTIONS, ZNODES
-from switchover.zookeeper.client.consumer_tree import ConsumerTree
+from switchover.zookeeper.client.legacy_groups import ConsumerTree
 
 INPUT = "zxid"
 """The key in a manifest's inputs: the last zxid that was filed."""

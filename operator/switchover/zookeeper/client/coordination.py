@@ -13,7 +13,7 @@ from switchover.coordination.layout import BROKERS, Layout
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import World
 from switchover.shared.partition import TopicPartition
-from switchover.zookeeper.client import znode_rights
+from switchover.zookeeper.client import security
 from switchover.zookeeper.client.session import ZooKeeperSession, left
 
 
@@ -121,4 +121,4 @@ class KazooZooKeeperGroups(ZooKeeperSession):
             return None
         except NoAuthError:
             return True
-        return right not in znode_rights.granted(found[0], self._identities) and not znode_rights.unjudged(found[0])
+        return right not in security.granted(found[0], self._identities) and not security.unjudged(found[0])

@@ -9,11 +9,12 @@
 
 import socket
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from select import POLLIN, POLLOUT, poll
 from typing import Any
 
 from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.security import ACL, Permissions, make_digest_acl_credential
 
 from switchover.answers.errors import Refused
 from switchover.network.credentials import ZOOKEEPER
@@ -98,3 +99,38 @@ def tls(properties: Mapping[str, str]) -> ssl.SSLContext | None:
     if given:
         raise Refused(f"the credentials for ZooKeeper have {given[0]}, but {_ENABLE} is not true")
     return None
+
+
+EVERYTHING = frozenset({"READ", "WRITE", "CREATE", "DELETE", "ADMIN"})
+_BITS = {Permissions.READ: "READ", Permissions.WRITE: "WRITE", Permissions.CREATE: "CREATE",
+         Permissions.DELETE: "DELETE", Permissions.ADMIN: "ADMIN"}
+_JUDGED = frozenset({"world", "digest", "sasl"})
+
+
+def identities(properties: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """Scheme and id of everybody whom these credentials make of us."""
+    found = {("world", "anyone")}
+    if digest := properties.get("zookeeper.digest"):
+        user, _, password = digest.partition(":")
+        found.add(("digest", make_digest_acl_credential(user, password)))
+        if user == "super":
+            found.add(("digest", "super"))
+    if line := properties.get("zookeeper.sasl.jaas.config"):
+        found.add(("sasl", login("zookeeper.sasl.jaas.config", line).options["username"]))
+    return frozenset(found)
+
+
+def granted(acl: Iterable[ACL], ours: frozenset[tuple[str, str]]) -> frozenset[str]:
+    """The operations that the entries for one of our identities allow; ZooKeeper's `super` may do everything."""
+    if ("digest", "super") in ours:
+        return EVERYTHING
+    bits = 0
+    for entry in acl:
+        if (entry.id.scheme, entry.id.id) in ours:
+            bits |= entry.perms
+    return frozenset(name for bit, name in _BITS.items() if bits & bit)
+
+
+def unjudged(acl: Iterable[ACL]) -> tuple[str, ...]:
+    """Schemes of entries of which nobody can say from here whether they mean us, such as ip and x509."""
+    return tuple(sorted({entry.id.scheme for entry in acl} - _JUDGED))

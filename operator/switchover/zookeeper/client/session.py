@@ -34,7 +34,7 @@ from switchover.answers.errors import Refused, Unreachable
 from switchover.network.access import Access
 from switchover.network.addresses import Address, looked_up
 from switchover.shared.kazoo_frames import limit
-from switchover.zookeeper.client import znode_rights
+from switchover.zookeeper.client import security
 from switchover.zookeeper.client.security import TlsHandler, credentials, tls
 from switchover.zookeeper.client.znode_slices import Node
 
@@ -67,7 +67,7 @@ class ZooKeeperSession:
         self._seconds = seconds
         self._tls = tls(access.properties)
         self._options = credentials(access.properties)
-        self._identities = znode_rights.identities(access.properties)
+        self._identities = security.identities(access.properties)
         self._client: KazooClient | None = None
         self._live = threading.Event()      # kazoo's: set while there is a session
         self._no_room: Callable[[], Exception] | None = None    # for what the server said, when it was too much

@@ -1,8 +1,10 @@
-"""All topics and the work that is pending, slice by slice: there is a node for each topic."""
+"""Topics, pending work and partitions' states, read slice by slice: there is a node for each."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 
+from switchover.answers.errors import Refused
 from switchover.answers.memory import Held
+from switchover.metadata.tree import state_path
 from switchover.zookeeper.client import znodes
 from switchover.zookeeper.client.znode_slices import Call, List, Read, Slices, slices
 from switchover.zookeeper.nodes import ZooKeeperTopic, ZooKeeperTopics
@@ -53,3 +55,63 @@ class TopicReader:
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+Listed = Mapping[str, tuple[tuple[str, int], tuple[int, ...]]]
+"""By the path of its state, a partition and its replicas."""
+
+
+class StateReader:
+    """Reads by way of `Slices`, which are given the same."""
+
+    def __init__(self, call: Call, read: Read, list_children: List) -> None:
+        self._read = read
+        self._slices = Slices(call, read, list_children)
+
+    async def largest_epoch(self) -> int:
+        """0 where there is no state. Refused names a node that is malformed."""
+        largest = 0
+        async for listed in self._listed(malformed=False):
+            for part in slices([*listed]):
+                largest = max(largest, await self._slices.ask(self._epoch, part))
+        return largest
+
+    async def missing(self) -> Mapping[tuple[str, int], tuple[int, ...]]:
+        """The partitions of topics that can be read, and that have no state."""
+        found: dict[tuple[str, int], tuple[int, ...]] = {}
+        async for listed in self._listed(malformed=True):
+            there = {path for path, _ in await self._slices.nodes([*listed], lambda *_: None)}
+            found |= dict(each for path, each in listed.items() if path not in there)
+        return found
+
+    async def _listed(self, *, malformed: bool) -> AsyncIterator[Listed]:
+        """The partitions, by a slice of topics; those of a `malformed` one may be left out."""
+        for part in slices(await self._slices.children([TOPICS])):
+            yield await self._slices.ask(
+                lambda deadline, paths: self._assigned(deadline, paths, malformed=malformed), part)
+
+    def _assigned(self, deadline: float, paths: Sequence[str], *, malformed: bool) -> Listed:
+        found: dict[str, tuple[tuple[str, int], tuple[int, ...]]] = {}
+        for path, (data, _) in self._read(deadline, paths):
+            name = path.rpartition("/")[2]
+            try:
+                topic, _ = znodes.topic(data)
+            except ValueError as error:
+                if malformed:
+                    continue
+                raise _not_kafkas(path, error) from error
+            found |= {state_path(name, index): ((name, index), replicas) for index, replicas in topic.assignment.items()}
+        return found
+
+    def _epoch(self, deadline: float, paths: Sequence[str]) -> int:
+        largest = 0
+        for path, (data, _) in self._read(deadline, paths):
+            try:
+                largest = max(largest, znodes.partition_epoch(data))
+            except ValueError as error:
+                raise _not_kafkas(path, error) from error
+        return largest
+
+
+def _not_kafkas(path: str, error: ValueError) -> Refused:
+    return Refused(f"{path} in ZooKeeper is not what Kafka writes: {error}")

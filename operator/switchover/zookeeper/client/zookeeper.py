@@ -29,11 +29,10 @@ from switchover.metadata.parity import TreeReading
 from switchover.metadata.tree import state_path
 from switchover.network.access import Access
 from switchover.network.addresses import Address
-from switchover.zookeeper.client import znode_rights, znodes
-from switchover.zookeeper.client.old_groups import GroupReader
-from switchover.zookeeper.client.partition_states import StateReader
+from switchover.zookeeper.client import security, znodes
+from switchover.zookeeper.client.legacy_groups import GroupReader
 from switchover.zookeeper.client.session import NO_SUCH_NAME, ZooKeeperSession, addresses_of, left
-from switchover.zookeeper.client.topics import TopicReader
+from switchover.zookeeper.client.topics import StateReader, TopicReader
 from switchover.zookeeper.client.tree import TreeReader
 from switchover.zookeeper.client.znode_slices import Node
 from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
@@ -187,8 +186,8 @@ class KazooZooKeeper(ZooKeeperSession):
                 acls[path] = (self._answer(deadline, path, result) or ((), None))[0]
             except Refused:
                 acls[path] = ()                                    # who may not even read it may not write it either
-        return ZooKeeperRights({path: znode_rights.granted(acl, self._identities) for path, acl in acls.items()},
-                               {path: znode_rights.unjudged(acl) for path, acl in acls.items()})
+        return ZooKeeperRights({path: security.granted(acl, self._identities) for path, acl in acls.items()},
+                               {path: security.unjudged(acl) for path, acl in acls.items()})
 
     def _create_state(self, deadline: float, path: str, brokers: Sequence[int], controller_epoch: int) -> None:
         client, known = self._at_epoch(deadline, controller_epoch)

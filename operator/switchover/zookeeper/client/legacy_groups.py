@@ -1,11 +1,13 @@
-"""Reads the consumer groups that old consumers keep below `/consumers` (docs/facts/coordination.md#znodes)."""
+"""Reads what legacy consumers store below `/consumers` (docs/facts/coordination.md#znodes): groups, or every node."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from switchover.coordination.layout import CONSUMERS, Layout
 from switchover.coordination.mode import parsed
+from switchover.zookeeper.client.session import ZooKeeperSession
 from switchover.zookeeper.client.znode_slices import Call, List, Read, Slices
 from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
 
@@ -60,3 +62,22 @@ async def _children(slices: Slices, directories: Sequence[str]) -> dict[str, fro
 
 def _group(path: str) -> str:
     return path.split("/")[2]
+
+
+Stated = tuple[str, bytes | None, Any]
+"""A path without the chroot, its data, and kazoo's ZnodeStat."""
+
+
+class ConsumerTree(ZooKeeperSession):
+    """Every node below `/consumers`, for the pipeline's captures. Read only. Raises Refused and Unreachable."""
+
+    async def read(self) -> Sequence[Stated]:
+        """Level by level, in slices, so that ZooKeeper answers others in between. A node that goes meanwhile is left out."""
+        slices = Slices(self._call, self._read, self._children)
+        found: list[Stated] = []
+        level = await slices.children([CONSUMERS])
+        while level:
+            nodes = await slices.nodes(level, lambda *node: node)
+            found += [(path, data, stat) for path, (data, stat) in nodes]
+            level = await slices.children([path for path, (_, stat) in nodes if stat.numChildren])
+        return found
