@@ -16,7 +16,7 @@ from switchover.kafka.client.coordinator import Coordinator, Described, Describe
 from switchover.kafka.client.group_answers import changing, consumer_assigned, described_group, group_type, other_group
 from switchover.kafka.client.offsets import NOT_ANSWERED
 from switchover.kafka.group import Group, GroupState, GroupType, SeenGroup
-from switchover.lag.membership import Membership
+from switchover.lag.group import Membership
 
 
 async def described(coordinator: Coordinator, node_id: int, groups: Sequence[str]) -> dict[str, Group | Exception]:
