@@ -15,7 +15,7 @@ from demo import operator_process, world
 from demo.cluster import Cluster
 from demo.watch import Watch
 from patience import Patience, slowness, stretched
-from switchover.cli.display import changes, condition, is_current, seconds, wait_words
+from switchover.cli.display import changes, condition, is_current, seconds, wait_line
 from switchover.cli.objects import Resource, status_in
 
 MANIFEST = Path(__file__).with_name("migration.yaml")
@@ -191,7 +191,7 @@ def _check(resource: Resource, now: float, silence: Patience) -> None:
 
 
 def _waits(resource: Resource) -> str:
-    return "".join(f"\n  waits for {wait_words(item)}" for item in status_in(resource)[0].waiting_for)
+    return "".join(f"\n  waits for {wait_line(item)}" for item in status_in(resource)[0].waiting_for)
 
 
 def _approve(cluster: Cluster, run: Run, say: Callable[[str], None]) -> None:

@@ -11,7 +11,7 @@ from demo.migration import MigrationFailed
 from demo.watch import Watch
 from demo_groups.stories import Story
 from patience import Patience
-from switchover.cli.display import changes, condition, is_current, wait_words
+from switchover.cli.display import changes, condition, is_current, wait_line
 from switchover.cli.objects import status_in
 
 SILENT_SECONDS = 420
@@ -64,7 +64,7 @@ def follow(cluster: Cluster, story: Story, say: Callable[[str], None],
                 each(found)
                 _at_the_hold(cluster, told, say)
             if silence.over:
-                waits = "".join(f"\n  waits for {wait_words(item)}" for item in status_in(told.resource)[0].waiting_for)
+                waits = "".join(f"\n  waits for {wait_line(item)}" for item in status_in(told.resource)[0].waiting_for)
                 raise StoryFailed(f"{story.name}: nothing has changed for {silence}{waits}")
     told.end = time.time()
     if not told.good:

@@ -272,7 +272,7 @@ async def test_an_act_says_when_no_operator_or_another_release_will_do_it(
 async def test_what_is_abandoned_is_marked_and_deleted(
         world: dict[str, dict[str, Any]], run: Run, server: ApiServer) -> None:
     code, text, why = await asyncio.to_thread(run, "abandon", "orders", "-y")
-    assert (code, "cgmig/orders is deleted, and let go by its operator" in text) == (0, True), why
+    assert (code, "cgmig/orders is deleted, and its operator released it" in text) == (0, True), why
     code, _, why = await asyncio.to_thread(run, "status", "orders")
     assert (code, "there is no migration orders" in why) == (2, True)
 

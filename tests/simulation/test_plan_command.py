@@ -11,7 +11,7 @@ from fakes.incarnation import Incarnation, SimulatedApiServer
 from simulation.migration_world import NAME, SPEC, MigrationWorld, simulated
 from simulation.virtual_time import VirtualLoop
 from switchover.cli.objects import in_file
-from switchover.cli.plan import Look, document, look, preflight, words
+from switchover.cli.plan import Look, as_lines, document, look, preflight
 from switchover.cluster.kind import kafka_migrations
 from switchover.engine.policy import Policy
 from switchover.kubernetes.client.migrations import KubernetesMigrations
@@ -42,7 +42,7 @@ def looked(world: MigrationWorld, manifest: str = "") -> Look[Any]:
 
 
 def told(world: MigrationWorld) -> list[str]:
-    return list(words(looked(world)))
+    return list(as_lines(looked(world)))
 
 
 def test_before_anything_happened(world: MigrationWorld) -> None:
@@ -110,7 +110,7 @@ def test_what_could_not_be_seen_is_no_blocker(world: MigrationWorld) -> None:
     found = looked(world)
     assert [finding.code for finding in found.findings if finding.severity == "Blocker"] == []
     assert found.code == 3
-    (told,) = (line for line in words(found) if line.startswith("gate ") and ", Membership, " in line)
+    (told,) = (line for line in as_lines(found) if line.startswith("gate ") and ", Membership, " in line)
     assert ": Unknown ZooKeeperUnknown " in told, "many gates could not see it, and it is said once"
 
 
@@ -135,6 +135,6 @@ def test_what_cannot_be_seen_from_here_is_asked_in_the_operators_pod_wherever_th
     world.kafka.zookeeper_hidden = True
     seen = replace(looked(world), operator=("operators", "switchover-7f6c-x2"))
     assert any(line.endswith("from here: kubectl --namespace operators exec switchover-7f6c-x2 -- switchover plan "
-                             f"--namespace sim kmig/{NAME}") for line in words(seen))
+                             f"--namespace sim kmig/{NAME}") for line in as_lines(seen))
     assert any(line.endswith("exec --stdin switchover-7f6c-x2 -- switchover preflight --namespace sim --file - < MANIFEST")
                for line in preflight(seen))

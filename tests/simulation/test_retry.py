@@ -29,7 +29,7 @@ def act(world: MigrationWorld, act: Act) -> list[str]:
     """What the command says, and its own patch of the object."""
     said = found(world)
     acts.refuse(said, act)
-    words = list(acts.words(said, act))
+    words = list(acts.lines(said, act))
     patch = acts.retry_patch(said.resource) if act is Act.RETRY else acts.desired_patch(said.resource, act)
     changed: Object = jsonpatch.apply_patch(dict(said.resource), list(patch))
     world.api.edit("kafkamigrations", NAME, lambda found: found.update(metadata=changed["metadata"], spec=changed["spec"]))
@@ -127,7 +127,7 @@ def test_every_command_says_what_happened_and_one_begins_again(world: MigrationW
     assert waits["unblocks"] in world.status["summary"]
     assert refused(world, Act.RESUME).startswith(f"{KMIG} {why}")
     assert refused(world, Act.RESUME).endswith(f"resume changes nothing; switchover retry {KMIG} begins attempt 2")
-    said = list(acts.words(found(world), Act.ROLLBACK))
+    said = list(acts.lines(found(world), Act.ROLLBACK))
     assert said[1].startswith(f"it {why}")
     assert said[1].endswith(f"; nothing begins again before switchover retry {KMIG}")
     drawn = str(tree(world.migration, world.timeline.now()).label)

@@ -86,13 +86,13 @@ def test_it_says_what_cannot_be_undone_and_what_it_takes_the_place_of() -> None:
         {"gate": "Approval", "verdict": "Wait", "reason": "AwaitingApproval", "subject": "Finalize"},
         {"gate": "Backups", "verdict": "Wait", "reason": "BackupsMissing"}])
     found.resource["spec"]["approvals"] = [given("Finalize", "11111111")]      # type: ignore[index]
-    words = "\n".join(acts.approval_words(found, APPROVAL))
+    words = "\n".join(acts.approval_lines(found, APPROVAL))
     assert "plan 0123456789abcdef, attempt" in words
     assert "Finalize is the point of no return: once it has begun, no step can be taken back" in words
     assert "it also waits for Backups Wait BackupsMissing" in words
     assert "it takes the place of bob's approval of plan 11111111" in words
     assert "does not wait for this approval now" not in words
-    harmless = "\n".join(acts.approval_words(recorded(), Approval("Soak", "alice", "", "0123456789abcdef")))
+    harmless = "\n".join(acts.approval_lines(recorded(), Approval("Soak", "alice", "", "0123456789abcdef")))
     assert "point of no return" not in harmless
     assert "it does not wait for this approval now: it stands at MoveBrokers" in harmless
 
@@ -126,11 +126,11 @@ def test_after_an_automatic_rollback_every_act_says_what_happened(short: str, pr
         acts.refuse(found, Act.RESUME)
     for act in (Act.ROLLBACK, Act.RETRY):
         acts.refuse(found, act)
-        assert f"it {stands}" in "\n".join(acts.words(found, act))
+        assert f"it {stands}" in "\n".join(acts.lines(found, act))
     paused = wanting(recorded(short, progress=progress, rollback=BY_ITSELF, attempt=2), "Paused")
     acts.refuse(paused, Act.RESUME)
     assert f"it {stands}, and that goes on; switchover retry {found.name} begins attempt 3" in [
-        *acts.words(paused, Act.RESUME)]
+        *acts.lines(paused, Act.RESUME)]
 
 
 @pytest.mark.parametrize(("status", "words"), [
@@ -193,7 +193,7 @@ def test_what_would_do_nothing_or_cannot_be_done_is_refused(found: Found, act: A
     (wanting(recorded(phase="RolledBack", attempt=2), "RolledBack"), Act.RESUME, "attempt 3 begins"),
     (wanting(recorded(), "Paused"), Act.RESUME, "it goes on from MoveBrokers")])
 def test_each_act_says_what_it_does_and_what_it_costs(found: Found, act: Act, words: str) -> None:
-    assert words in "\n".join(acts.words(found, act))
+    assert words in "\n".join(acts.lines(found, act))
 
 
 def spoilt(**changes: Any) -> Found:
@@ -208,7 +208,7 @@ def spoilt(**changes: Any) -> Found:
     (spoilt(progress={"step": 3}), Act.ABANDON, "which stands at an unknown step", "not under way"),
     (spoilt(progress={"step": "Dream"}), Act.ROLLBACK, "which steps are rolled back is unknown", "nothing was changed")])
 def test_what_cannot_be_read_is_unknown_before_an_act_and_no_default(found: Found, act: Act, said: str, unsaid: str) -> None:
-    text = "\n".join(acts.words(found, act))
+    text = "\n".join(acts.lines(found, act))
     assert said in text
     assert "left out, since this program cannot read it: " in text
     assert "nodes.0.assigned: " in text
@@ -216,4 +216,4 @@ def test_what_cannot_be_read_is_unknown_before_an_act_and_no_default(found: Foun
 
 
 def test_an_approval_says_what_was_left_out() -> None:
-    assert "nodes.0.assigned: " in "\n".join(acts.approval_words(spoilt(), APPROVAL))
+    assert "nodes.0.assigned: " in "\n".join(acts.approval_lines(spoilt(), APPROVAL))

@@ -98,7 +98,7 @@ def test_a_crd_that_lacks_a_field_is_older() -> None:
     del older["properties"]["spec"]["properties"]["soakSeconds"]
     line = doctor._crd("KafkaMigration", ours, {"KafkaMigration": older})
     assert line.good is False
-    assert "it lacks spec.soakSeconds; install this release's chart" in line.words
+    assert "it lacks spec.soakSeconds; install this release's chart" in line.text
     assert doctor._crd("KafkaMigration", ours, {}).good is False
 
 

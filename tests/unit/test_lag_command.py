@@ -377,5 +377,5 @@ async def test_a_topic_that_was_made_anew_is_told_and_its_group_not_dropped(left
             assert {group.name for group in report.groups} == {"g", "h"}
             assert report.effect is (Effect.PASS if left.state == "Stable" else Effect.INCONCLUSIVE)
             if told[-1]:
-                assert any("g: topic a was deleted and made anew" in line for line in shown(report))
+                assert any("g: topic a was deleted and created again" in line for line in shown(report))
     assert told == [["g"]] * 40 + [[]], "for as long as the window has samples of the one before"

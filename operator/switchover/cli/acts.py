@@ -11,7 +11,7 @@ from switchover.answers.errors import Refused
 from switchover.api.lenient import given
 from switchover.api.meta import DesiredState
 from switchover.api.status import Phase
-from switchover.cli.display import clock, is_backward, wait_words
+from switchover.cli.display import clock, is_backward, wait_line
 from switchover.cli.objects import KAFKA_MIGRATION, UNREAD, Found, mode_of, nodes_of, preview_of, status_in, step_record
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.foreign_record import without_foreign_record
@@ -25,7 +25,7 @@ Operation = Mapping[str, Any]
 
 
 class Act(StrEnum):
-    """What may be asked beside an approval."""
+    """What may be asked, approvals apart."""
 
     PAUSE = "pause"
     RESUME = "resume"
@@ -68,7 +68,7 @@ def plan_to_approve(found: Found, step: str) -> str:
     return hashed
 
 
-def approval_words(found: Found, approval: Approval) -> Iterator[str]:
+def approval_lines(found: Found, approval: Approval) -> Iterator[str]:
     """What is approved, what it does, and what cannot be undone after it."""
     status, step = found.status, next(each for each in found.plan().steps if each.name == approval.step)
     yield f"approve {approval.step} of {found.name} in namespace {found.resource['metadata']['namespace']}"
@@ -81,7 +81,7 @@ def approval_words(found: Found, approval: Approval) -> Iterator[str]:
         yield f"{approval.step} is the point of no return: once it has begun, no step can be taken back"
     if waits_for(found, approval.step):
         for item in (each for each in status.waiting_for if each.gate != "Approval"):
-            yield f"it also waits for {wait_words(item)}"
+            yield f"it also waits for {wait_line(item)}"
     else:
         yield f"it does not wait for this approval now: it stands at {_place(found)}"
     for each in (found.resource.get("spec") or {}).get("approvals", ()):
@@ -136,7 +136,7 @@ def refuse(found: Found, act: Act) -> None:
         raise Refused(f"{found.name} cannot be rolled back: the point of no return was passed with {lost}")
 
 
-def words(found: Found, act: Act) -> Iterator[str]:
+def lines(found: Found, act: Act) -> Iterator[str]:
     """What the act does, and what it costs."""
     step, place = _step(found), _place(found)
     yield f"{act} {found.name} in namespace {found.resource['metadata']['namespace']}, which stands at {place}"
@@ -159,7 +159,7 @@ def done(found: Found, act: Act) -> str:
     """What has been done, once it is."""
     match act:
         case Act.ABANDON:
-            return "is deleted, and let go by its operator"
+            return "is deleted, and its operator released it"
         case Act.RETRY:
             return f"begins attempt {_next_attempt(found)}{'' if _is_over(found) else ' once it is rolled back'}"
         case _:
@@ -179,7 +179,7 @@ def retry_patch(resource: Mapping[str, Any]) -> Sequence[Operation]:
 
 
 def abandon_patch(resource: Mapping[str, Any]) -> Sequence[Operation]:
-    """The annotation with which a deletion lets go at once."""
+    """The annotation with which a deletion is released at once."""
     annotations = {**(resource["metadata"].get("annotations") or {}), ABANDON: "true"}
     return (*_as_read(resource), {"op": "add", "path": "/metadata/annotations", "value": annotations})
 
@@ -279,7 +279,7 @@ def _taken_back(found: Found, step: str) -> Iterator[str]:
 
 
 def _left(found: Found, step: str) -> Iterator[str]:
-    yield "the object is deleted, and let go at once: nothing is rolled back, and nothing is changed any more"
+    yield "the object is deleted at once: nothing is rolled back, and nothing is changed any more"
     if step == PREFLIGHT or _is_over(found):
         yield "it is not under way: nothing is left half done"
         return

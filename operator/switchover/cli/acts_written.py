@@ -22,14 +22,14 @@ Confirm = Callable[[Iterable[str]], None]
 
 
 async def approve(place: Place, name: str, step: str, reason: str, approver: str, manager: str, confirm: Confirm) -> str:
-    """Approve a step of the plan that is on record now, beside whatever was approved before; what was done, in words."""
+    """Approve a step of the plan that is on record now, in addition to what was approved before. Returns what was done."""
     async with connected(place) as server:
         found = await find(server, name)
         hashed = acts.plan_to_approve(found, step)
         approval = Approval(step, approver or await who_am_i(server), reason, hashed)
         if by := acts.approved_by(found, approval):
             return f"{step} of {found.name} was approved by {by} already"
-        confirm([*acts.approval_words(found, approval), *await warnings(server, found)])
+        confirm([*acts.approval_lines(found, approval), *await warnings(server, found)])
 
         async def write(found: Found) -> str:
             if by := acts.approved_by(found, approval):
@@ -45,11 +45,11 @@ async def approve(place: Place, name: str, step: str, reason: str, approver: str
 
 
 async def act(place: Place, name: str, what: Act, confirm: Confirm) -> str:
-    """Pause, resume, roll back, retry or abandon; what was done, in words."""
+    """Pause, resume, roll back, retry or abandon. Returns what was done."""
     async with connected(place) as server:
         found = await find(server, name)
         acts.refuse(found, what)
-        confirm([*acts.words(found, what), *await warnings(server, found, what)])
+        confirm([*acts.lines(found, what), *await warnings(server, found, what)])
 
         async def write(found: Found) -> str:
             await _write(server, found, what)
@@ -64,7 +64,7 @@ async def who_am_i(server: ApiServer) -> str:
     try:
         answer = await server.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review)
     except NotFound:
-        raise Refused("this API server does not tell who you are: name yourself with --approver") from None
+        raise Refused("this API server does not say who you are: name yourself with --approver") from None
     return str(answer["status"]["userInfo"]["username"])
 
 

@@ -62,11 +62,11 @@ def refusals() -> Iterator[None]:
     except Fenced as error:
         give_up(f"{error}: somebody changed it at the same moment; try again")
     except (Refused, Unreachable) as error:
-        give_up(in_words(error))
+        give_up(as_text(error))
 
 
-def in_words(error: Exception) -> str:
-    """A refusal as a person is told of it, with whom to ask where a right is missing, and what to look at in a silence."""
+def as_text(error: Exception) -> str:
+    """A refusal as a person reads it, with whom to ask where a right is missing, and what to look at in a silence."""
     from switchover.kubernetes.client.api_server import Forbidden, Silent
 
     if isinstance(error, Silent):

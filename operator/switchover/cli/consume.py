@@ -50,10 +50,10 @@ def consume(given: Mapping[str, Any], wanted: Wanted) -> Iterator[tuple[str, boo
     Raises BadConfiguration, and at the start Unreachable when ZooKeeper does not answer, and ForeignMembers.
     """
     stop = on_signals()
-    told: list[str] = []
+    events: list[str] = []
 
     def says(word: str) -> Any:
-        return lambda _, places: told.append(f"{word} {_names(places)}")
+        return lambda _, places: events.append(f"{word} {_names(places)}")
 
     consumer = MigrationConsumer(given)
     yield f"consumer id {consumer.consumer_id}", False
@@ -63,8 +63,8 @@ def consume(given: Mapping[str, Any], wanted: Wanted) -> Iterator[tuple[str, boo
         due = time.monotonic() + PROGRESS
         while not stop.is_set():
             message = consumer.poll(0.2)
-            yield from ((line, False) for line in told)
-            told.clear()
+            yield from ((line, False) for line in events)
+            events.clear()
             if message is not None:
                 yield record(message)
             if time.monotonic() >= due:
@@ -72,7 +72,7 @@ def consume(given: Mapping[str, Any], wanted: Wanted) -> Iterator[tuple[str, boo
                 yield progress(consumer.metrics()), False
     finally:
         consumer.close()
-    yield from ((line, False) for line in told)
+    yield from ((line, False) for line in events)
 
 
 def record(message: Message) -> tuple[str, bool]:

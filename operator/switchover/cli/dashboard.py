@@ -22,7 +22,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from switchover.answers.errors import Refused, Unreachable
 from switchover.api.schema import DNS_LABEL
-from switchover.cli.command import Place, clean, in_words
+from switchover.cli.command import Place, as_text, clean
 from switchover.cli.display import COLUMNS, cells
 from switchover.cli.kube import connected
 from switchover.cli.objects import KINDS, Found, every
@@ -57,10 +57,10 @@ def index(found: Sequence[Found], namespace: str, written: datetime, home: str) 
                  names=COLUMNS if namespace else (*COLUMNS, "NAMESPACE"), written=written)
 
 
-def trouble(words: str, answered: datetime | None = None, home: str = "") -> str:
-    """The words, and when the page was last read well, if ever."""
+def trouble(why: str, answered: datetime | None = None, home: str = "") -> str:
+    """Why nothing can be shown, and when the page was last read well, if ever."""
     last = f"The last good answer was of {moment(answered)}." if answered else "There was no good answer yet."
-    return _rendered(home, "Nothing can be shown", trouble=(clean(words), last))
+    return _rendered(home, "Nothing can be shown", trouble=(clean(why), last))
 
 
 def _rendered(home: str, title: str, **given: object) -> str:
@@ -79,7 +79,7 @@ SECONDS_TO_END = 1.0
 
 
 async def serve(place: Place, port: int, *, everywhere: bool, say: Callable[[str], None]) -> None:
-    """Serve until cancelled; `say` is told the address. Refused where there are no credentials, or the port is taken."""
+    """Serve until cancelled; `say` gets the address. Refused where there are no credentials, or the port is taken."""
     async with connected(place) as server:
         here = replace(place, namespace=server.namespace)
     home = f"/{secrets.token_urlsafe()}/"
@@ -135,7 +135,7 @@ class _Pages:
         try:
             text = await reading
         except (Refused, Unreachable) as error:
-            return _page(trouble(in_words(error), self._answered.get(path), self._home), 503)
+            return _page(trouble(as_text(error), self._answered.get(path), self._home), 503)
         self._answered[path] = now()
         return _page(text)
 
@@ -146,13 +146,13 @@ def _guard(home: str) -> Middleware:
         if not _OURS.fullmatch(request.headers.get("Host", "")):
             return _page(trouble(f"This is asked for as http://{HOST}:PORT/ or http://localhost:PORT/ alone."), 403)
         if not hmac.compare_digest(request.rel_url.raw_path[:len(home)].encode(), home.encode()):
-            words = "Open the whole address that `switchover dashboard` has printed; each start has another one."
-            return _page(trouble(words), 403)
+            why = "Open the whole address that `switchover dashboard` has printed; each start has another one."
+            return _page(trouble(why), 403)
         try:
             return await handler(request)
         except web.HTTPException as error:
-            words = f"{request.method} /{request.path.removeprefix(home)}: {error.reason}"
-            return _page(trouble(words, home=home), error.status)
+            why = f"{request.method} /{request.path.removeprefix(home)}: {error.reason}"
+            return _page(trouble(why, home=home), error.status)
 
     return guard
 

@@ -99,7 +99,7 @@ def changes(before: Resource | None, after: Resource) -> Iterator[str]:
     known_waits = {_wait_key(item) for item in old.waiting_for}
     for item in new.waiting_for:
         if _wait_key(item) not in known_waits and item.reason != MUST_HOLD.name:
-            yield f"waits for {wait_words(item)}"
+            yield f"waits for {wait_line(item)}"
     if condition(after, "RollbackAvailable") == "False" and condition(before or {}, "RollbackAvailable") != "False":
         yield "rollback is no longer available"
 
@@ -119,7 +119,7 @@ def is_backward(status: MigrationStatus) -> bool:
     return status.progress.direction is Direction.BACKWARD
 
 
-def wait_words(item: WaitingFor) -> str:
+def wait_line(item: WaitingFor) -> str:
     """One entry of status.waitingFor as a sentence."""
     subject, message = f" on {item.subject}" if item.subject else "", f": {item.message}" if item.message else ""
     return f"{item.gate} {item.verdict} {item.reason}{subject}{message}"
@@ -225,8 +225,8 @@ def _current(branch: Tree, status: MigrationStatus, now: float) -> None:
     moving = [node for node in nodes_of(status) if mode_of(node)]
     shown = moving if len(moving) <= NODES_SHOWN else [node for node in moving if not _arrived(node)][:NODES_SHOWN]
     for node in shown:
-        words = f"{node.name:<20} {node.observed or '?'}" + ("" if _arrived(node) else f" → {mode_of(node)}")
-        branch.add(Text(words, style="green" if _arrived(node) else "yellow"))
+        line = f"{node.name:<20} {node.observed or '?'}" + ("" if _arrived(node) else f" → {mode_of(node)}")
+        branch.add(Text(line, style="green" if _arrived(node) else "yellow"))
     if len(shown) < len(moving):
         branch.add(Text(f"in all {len(moving)}, of which {sum(map(_arrived, moving))} have arrived", style="dim"))
     for item in status.waiting_for:

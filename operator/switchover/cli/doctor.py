@@ -32,10 +32,10 @@ class Line:
 
     what: str
     good: bool | None
-    words: str
+    text: str
 
     def __str__(self) -> str:
-        return f"{ {True: 'ok', False: 'BAD', None: '?'}[self.good]:<4}{self.what}: {self.words}"
+        return f"{ {True: 'ok', False: 'BAD', None: '?'}[self.good]:<4}{self.what}: {self.text}"
 
 
 async def examine(place: Place) -> list[Line]:
@@ -72,7 +72,7 @@ async def _crds(server: ApiServer) -> list[Line]:
     try:
         served = await server.get(f"/openapi/v3/apis/{API_VERSION}")
     except NotFound:
-        await every(server)                            # says in its words which CRDs there are
+        await every(server)                            # raises what says which CRDs there are
         raise
     found = {each["x-kubernetes-group-version-kind"][0]["kind"]: each
              for each in served.get("components", {}).get("schemas", {}).values()
@@ -112,24 +112,24 @@ def _elsewhere(none: str, unseen: str, held: Sequence[Mapping[str, Any]], now: f
     """One that runs in another namespace, which may not be listed, is seen by the Leases that it renews here."""
     if any(is_renewed(each, now) for each in held):
         return Line("operator", True, f"{none}, and one elsewhere renews Leases in it")
-    words = f"{none}, and one that serves it from another namespace cannot be seen: {unseen}"
-    return Line("operator", None if looked_at else False, words)
+    text = f"{none}, and one that serves it from another namespace cannot be seen: {unseen}"
+    return Line("operator", None if looked_at else False, text)
 
 
 def _release(deployment: Mapping[str, Any], own: str) -> Line:
     metadata, wanted = deployment["metadata"], deployment["spec"].get("replicas", 1)
     ready = deployment.get("status", {}).get("readyReplicas", 0)
-    words = f"Deployment {metadata['name']}, release {release(deployment)}, {ready} of {wanted} pods ready"
+    text = f"Deployment {metadata['name']}, release {release(deployment)}, {ready} of {wanted} pods ready"
     if release(deployment) != own:
-        return Line("operator", None, f"{words}; this program is release {own}: take the same")
-    return Line("operator", ready == wanted >= 1, words)
+        return Line("operator", None, f"{text}; this program is release {own}: take the same")
+    return Line("operator", ready == wanted >= 1, text)
 
 
 def _pod(pod: Mapping[str, Any]) -> Line:
     statuses = pod.get("status", {}).get("containerStatuses", ())
     restarts = sum(each.get("restartCount", 0) for each in statuses)
-    words = f"pod {pod['metadata']['name']} {state(pod)}, {restarts} restarts, image {pod['spec']['containers'][0]['image']}"
-    return Line("operator", runs(pod), words)
+    text = f"pod {pod['metadata']['name']} {state(pod)}, {restarts} restarts, image {pod['spec']['containers'][0]['image']}"
+    return Line("operator", runs(pod), text)
 
 
 async def _rights(server: ApiServer) -> list[Line]:
@@ -146,11 +146,11 @@ async def _leases(server: ApiServer) -> list[Line]:
 
 def _lease(lease: Mapping[str, Any], now: float) -> Line:
     since = age(lease, now)
-    words = f"{lease['metadata']['name']} of {holder_of(lease) or 'nobody'}"
+    text = f"{lease['metadata']['name']} of {holder_of(lease) or 'nobody'}"
     if not is_renewed(lease, now):
         lately = f"not been renewed for {clock(since)}" if isfinite(since) else "never been renewed"
-        return Line("lease", False, f"{words} has {lately}: its operator does not run, or cannot write")
-    return Line("lease", True, f"{words}, renewed {clock(max(0.0, since))} ago")
+        return Line("lease", False, f"{text} has {lately}: its operator does not run, or cannot write")
+    return Line("lease", True, f"{text}, renewed {clock(max(0.0, since))} ago")
 
 
 async def _migrations(server: ApiServer) -> list[Line]:

@@ -7,7 +7,7 @@ import sys
 from switchover.runtime.extras import needed_by
 
 ONLY_THESE = ":4"
-"""Cobra's directive, as kubectl wants it after what a plugin completes: no names of files beside it."""
+"""Cobra's directive, as kubectl wants it after what a plugin completes: no names of files with it."""
 
 
 def main() -> None:
@@ -21,9 +21,9 @@ def main() -> None:
 
 def complete() -> None:
     """What `kubectl switchover WORD …` may go on with: the last argument is the word that is typed."""
-    words = ["switchover", *sys.argv[1:]]
-    os.environ |= {"_SWITCHOVER_COMPLETE": "complete_bash", "COMP_WORDS": shlex.join(words),
-                   "COMP_CWORD": str(len(words) - 1)}
+    line = ["switchover", *sys.argv[1:]]
+    os.environ |= {"_SWITCHOVER_COMPLETE": "complete_bash", "COMP_WORDS": shlex.join(line),
+                   "COMP_CWORD": str(len(line) - 1)}
     try:
         with needed_by(""):
             from switchover.cli.main import app

@@ -39,7 +39,7 @@ def paths(schema: Schema, prefix: str = "") -> Iterator[str]:
 RUNBOOKS = files("switchover") / "runbooks"
 """docs/runbooks, which travels with the package."""
 REFERENCE = re.compile(r"\[([^][]+)\](?:\[(\w+)\])?(?![(\w])")
-"""`[OtherReason]`, or `[words][OtherReason]`."""
+"""`[OtherReason]`, or `[text][OtherReason]`."""
 
 
 def explain(what: str) -> str:
@@ -85,10 +85,10 @@ def sections(markdown: str) -> dict[str, str]:
 def plain(markdown: str) -> str:
     """To be read on a terminal: a link to another reason is its name."""
     def named(found: re.Match[str]) -> str:
-        words, name = found.groups()
-        if (name or words) not in REASONS:
+        text, name = found.groups()
+        if (name or text) not in REASONS:
             return found[0]
-        return words if name is None else f"{words} ({name})"
+        return text if name is None else f"{text} ({name})"
 
     return REFERENCE.sub(named, markdown)
 
@@ -101,7 +101,7 @@ def field(dotted: str) -> Iterator[str]:
         schema = _at(known[kind.name], [part for part in (rest if named else dotted).split(".") if part])
         if schema is not None:
             yield f"{'.'.join((kind.short, *filter(None, (rest if named else dotted).split('.'))))} <{_type(schema)}>"
-            yield from _told(schema)
+            yield from _details(schema)
 
 
 def _at(schema: Schema, path: list[str]) -> Schema | None:
@@ -117,7 +117,7 @@ def _type(schema: Schema) -> str:
     return f"[]{schema['items'].get('type', 'object')}" if "items" in schema else str(schema.get("type", "object"))
 
 
-def _told(schema: Schema) -> Iterator[str]:
+def _details(schema: Schema) -> Iterator[str]:
     yield f"  {_described(schema)}"
     plain = schema.get("items", schema)
     if "enum" in plain:

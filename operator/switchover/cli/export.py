@@ -43,10 +43,10 @@ class Document:
         return f"{self.manifest['metadata']['name']}.{self.manifest['kind'].lower()}.yaml"
 
     def __str__(self) -> str:
-        words = "".join(f"# {printable(line)}\n" for line in self.comment.split("\n"))
+        comment = "".join(f"# {printable(line)}\n" for line in self.comment.split("\n"))
         if self.manifest is None:
-            return words
-        return words + yaml.dump(dict(self.manifest), Dumper=_Yaml, sort_keys=False, width=10_000)
+            return comment
+        return comment + yaml.dump(dict(self.manifest), Dumper=_Yaml, sort_keys=False, width=10_000)
 
 
 async def export_from_here(place: Place, name: str, with_secrets: bool) -> list[Document]:
@@ -141,8 +141,8 @@ def _used_by(controllers: Document) -> Iterator[Document]:
     """What is spoken of alone: what of the brokers' their pods go on using."""
     assert controllers.manifest is not None
     metadata, spec = controllers.manifest["metadata"], controllers.manifest["spec"]
-    if told := borrowed.keep(spec["template"], metadata["name"], metadata["namespace"]):
-        yield Document(told.replace("; ", ";\n").replace(": kubectl", ":\n  kubectl"))
+    if borrows := borrowed.keep(spec["template"], metadata["name"], metadata["namespace"]):
+        yield Document(borrows.replace("; ", ";\n").replace(": kubectl", ":\n  kubectl"))
 
 
 async def _own_settings(workloads: Workloads, workload: str, original: Mapping[str, Any] | None,

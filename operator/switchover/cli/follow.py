@@ -55,7 +55,7 @@ async def watch(place: Place, name: str, console: Console) -> None:
     async with connected(place) as server:
         found = await find(server, name)
         if not console.is_terminal:
-            async for _ in _told(server, found, say_on(console)):
+            async for _ in _changes(server, found, say_on(console)):
                 pass
             return
         with Live(console=console, auto_refresh=False) as live:
@@ -64,13 +64,13 @@ async def watch(place: Place, name: str, console: Console) -> None:
 
 
 async def wait(place: Place, name: str, goal: Goal, timeout: str, say: Say) -> tuple[End, str]:
-    """Follow it in lines until it is there, cannot come there any more, or the time is over: which, and in words why."""
+    """Follow it in lines until it is there, cannot come there any more, or the time is over: which, and why."""
     seconds = duration(timeout)
     async with connected(place) as server:
         now = found = await find(server, name)
         try:
             async with asyncio.timeout(seconds):
-                async for now in _told(server, found, say):
+                async for now in _changes(server, found, say):
                     if (end := end_of(now, goal)) is not None:
                         return end, f"{now.name} has ended as {phase_of(now.status)} and not as {goal}"
         except TimeoutError:
@@ -106,7 +106,7 @@ def say_on(console: Console) -> Say:
     return say
 
 
-async def _told(server: ApiServer, found: Found, say: Say) -> AsyncIterator[Found]:
+async def _changes(server: ApiServer, found: Found, say: Say) -> AsyncIterator[Found]:
     """Its readings, each once what has changed by it is said."""
     before: Found | None = None
     async for now in _readings(server, found, say):
@@ -149,7 +149,7 @@ async def events_of(server: ApiServer, found: Found) -> Sequence[Mapping[str, An
 
 
 def event_line(event: Mapping[str, Any]) -> str:
-    """When, of which weight, why, and the words."""
+    """When, of which weight, why, and the message."""
     return f"{_time(event) or '-'} {event.get('type', '')} {event.get('reason', '')}: {event.get('message', '')}"
 
 
@@ -159,9 +159,9 @@ async def logs(place: Place, name: str, since: float, lines: int) -> list[str]:
 
 
 async def story(place: Place, name: str, since: float, lines: int) -> list[str]:
-    """What the operator saw, judged and did in the same time, as it told it, laid out to read."""
-    told = [line for found, text in await _logged(place, name, since, lines) for line in story_of(text, found)]
-    return list(laid_out(told))
+    """What the operator saw, judged and did in the same time, as it logged it, laid out to read."""
+    entries = [line for found, text in await _logged(place, name, since, lines) for line in story_of(text, found)]
+    return list(laid_out(entries))
 
 
 async def _logged(place: Place, name: str, since: float, lines: int) -> list[tuple[Found, list[str]]]:
@@ -176,12 +176,12 @@ async def _logged(place: Place, name: str, since: float, lines: int) -> list[tup
         if not pods:
             raise Refused(f"{none}, and none elsewhere serves it: no pod has the label app.kubernetes.io/name=switchover; "
                           "switchover doctor says more")
-        told: list[tuple[Found, list[str]]] = []
+        logged: list[tuple[Found, list[str]]] = []
         for pod in pods:
             where = server.within(pod["metadata"]["namespace"]).path("v1", "Pod", pod["metadata"]["name"], "log")
             text = await server.text(where, {"sinceSeconds": str(int(since)), "tailLines": str(lines)})
-            told.append((found, text.splitlines()))
-        return told
+            logged.append((found, text.splitlines()))
+        return logged
 
 
 def about(lines: list[str], found: Found) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Every gate of every plan: at which steps it is judged, what it is for, and which reasons it can give.
 
-The reasons are found in its check: every function that it calls, as far as names tell.
+The reasons are found in its check: every function that it calls, as far as names show.
 """
 
 import inspect
@@ -107,8 +107,8 @@ def names_in(code: CodeType) -> Iterator[str]:
 def said_of(check: object) -> str:
     """What a check's docstring says first; of one that is made of a function that finds, that function's."""
     functions = [check, *(cell.cell_contents for cell in getattr(check, "__closure__", None) or ())]
-    return next((" ".join(words.partition("\n\n")[0].split()) for each in functions
-                 if isinstance(each, FunctionType) and (words := inspect.getdoc(each))), "")
+    return next((" ".join(text.partition("\n\n")[0].split()) for each in functions
+                 if isinstance(each, FunctionType) and (text := inspect.getdoc(each))), "")
 
 
 OF_THE_WALK: Mapping[str, tuple[str, tuple[str, ...]]] = {

@@ -18,9 +18,9 @@ from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Verdict, gravest
 from switchover.groups.picture import Facts
 from switchover.groups.unplanned import Goal, of_brokers, of_group
+from switchover.kafka.client.every_group import EveryGroup, SeenGroup
 from switchover.kafka.client.groups import WireGroups
-from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol, SeenGroup
-from switchover.kafka.limits import EVERY_GROUP_SECONDS
+from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol
 from switchover.network.access import Access
 from switchover.text.visible import printable
 
@@ -42,7 +42,7 @@ _COLOURS = {Ready.YES: "green", Ready.NO: "red", Ready.NOT_YET: "yellow", Ready.
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """One group; `findings` are its own, beside those of the brokers, which count for it too."""
+    """One group; `findings` are its own; those of the brokers count for it too."""
 
     seen: SeenGroup
     findings: tuple[Verdict, ...]
@@ -50,12 +50,12 @@ class GroupRow:
 
     @property
     def group(self) -> Group | None:
-        """As its coordinator tells it; None where that is unknown."""
+        """As its coordinator describes it; None where that is unknown."""
         return self.seen.group.value if isinstance(self.seen.group, Known) else None
 
     @property
     def members(self) -> int | None:
-        """How many; None where nobody tells, as of a type that is not moved."""
+        """How many; None where that is unknown, as of a type that is not moved."""
         return len(self.group.members) if self.group is not None and self.group.type is not GroupType.OTHER else None
 
     @property
@@ -68,7 +68,7 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The groups by name; what the brokers themselves lack; and which brokers did not tell their groups, in words."""
+    """The groups by name; what the brokers themselves lack; and which brokers did not list their groups, and why."""
 
     servers: str
     cluster_id: str
@@ -86,13 +86,13 @@ class Look:
 
 
 async def look(access: Access, names: Sequence[str], to: Goal, clock: Clock) -> Look:
-    """Look at these groups, or at all of the cluster. Raises Unreachable and Refused where nobody tells which there are."""
-    every, wire = WireGroups(access, seconds=EVERY_GROUP_SECONDS), WireGroups(access)
-    seen = await (every.named(names, clock) if names else every.every(clock))
+    """Look at these groups, or at all of the cluster. Raises Unreachable and Refused where none can be listed."""
+    every, wire = EveryGroup(access, clock), WireGroups(access)
+    seen = await (every.named(names) if names else every.every())
     cluster = await wire.cluster()
-    told = await asyncio.gather(*(
+    described = await asyncio.gather(*(
         known(wire.broker(address, broker_id), READ_SECONDS, clock) for broker_id, address in cluster.brokers.items()))
-    facts = Facts(brokers=dict(zip(cluster.brokers, told, strict=True)),
+    facts = Facts(brokers=dict(zip(cluster.brokers, described, strict=True)),
                   offsets_topic=await known(wire.offsets_topic(), READ_SECONDS, clock),
                   partitions=await known(wire.partitions(_topics(seen.groups)), READ_SECONDS, clock))
     found = tuple(seen.groups[name] for name in sorted(seen.groups))
@@ -103,7 +103,7 @@ async def look(access: Access, names: Sequence[str], to: Goal, clock: Clock) -> 
 
 def judged(servers: str, cluster_id: str, to: Goal, found: Iterable[SeenGroup], facts: Facts, silent: tuple[str, ...],
            now: float) -> Look:
-    """Each group with what stands in its way. What shuts the way of all is told once, and counts for each."""
+    """Each group with what stands in its way. What stops all is reported once, and counts for each."""
     brokers = of_brokers(facts, to, now)
 
     def row(seen: SeenGroup) -> GroupRow:
@@ -130,7 +130,7 @@ def table(look: Look) -> Iterator[RenderableType]:
                     row.seen.name, row.seen.type or "?", *(("?", "?") if row.group is None else (
                         row.group.protocol_type or "-", row.group.assignor or "-")),
                     row.seen.state or "?", f"{members} ({row.classic} classic)" if row.classic else members)),
-                Text(row.ready, _COLOURS[row.ready]), Text(printable("; ".join(_words(row)))))
+                Text(row.ready, _COLOURS[row.ready]), Text(printable("; ".join(_reasons(row)))))
         yield shown
     for verdict in look.brokers:
         yield Text(printable("; ".join(filter(None, (f"brokers: {verdict.message}", verdict.unblocks)))))
@@ -153,7 +153,7 @@ def document(look: Look) -> Mapping[str, Any]:
     }
 
 
-def _words(row: GroupRow) -> Iterator[str]:
+def _reasons(row: GroupRow) -> Iterator[str]:
     yield from (each.message for each in row.findings)
     if not row.findings and row.ready is not Ready.YES:
         yield "the brokers: see below"

@@ -1,4 +1,4 @@
-"""Where Kafka is, for commands that need no Kubernetes: as its own tools are told."""
+"""Where Kafka is, for commands that need no Kubernetes: given as to its own tools."""
 
 from collections.abc import Mapping
 from pathlib import Path

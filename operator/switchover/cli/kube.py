@@ -14,8 +14,8 @@ from switchover.kubernetes.client.api_server import ApiServer, connect
 async def connected(place: Place) -> AsyncIterator[ApiServer]:
     """A connection to the API server, in the namespace that counts.
 
-    The namespace is that of the option, of POD_NAMESPACE (a pod's), or of the context. Raises Refused in words where there
-    are no credentials.
+    The namespace is that of the option, of POD_NAMESPACE (a pod's), or of the context. Raises Refused where there are no
+    credentials.
     """
     server = await connect(place.namespace or os.environ.get("POD_NAMESPACE", ""), kubeconfig_of(place, os.environ),
                            place.context)

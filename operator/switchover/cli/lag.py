@@ -36,7 +36,7 @@ class Question:
 
     @property
     def needed(self) -> int:
-        """Samples without which there is no verdict; none where it is told at once."""
+        """Samples without which there is no verdict; none where it is given at once."""
         if self.thresholds.at_once:
             return 0
         return max(self.thresholds.min_samples, math.ceil(self.thresholds.min_span / self.thresholds.poll) + 1)
@@ -45,7 +45,7 @@ class Question:
 @dataclass(frozen=True, slots=True)
 class GroupReport:
     """One group after a sweep; `why` says why its members are not known. `gone`: it was there in an earlier sweep.
-    `remade`: its topics that were deleted and made anew within the window."""
+    `remade`: its topics that were deleted and created again within the window."""
 
     name: str
     membership: Membership | None
@@ -85,7 +85,7 @@ class Report:
 def thresholds_of(every: float, samples: int, span: float, *, once: bool = False) -> Thresholds:
     """The defaults but for the rhythm and the evidence that is asked for. Refused when a window could not hold it.
 
-    `once`: what one sample proves is told by the first.
+    `once`: what one sample proves is reported after the first.
     """
     poll, min_span = round(every * 1000), round(span * 1000)
     try:
@@ -123,7 +123,7 @@ async def follow(
 
 
 class _Sweeps:
-    """Remembers who was in the groups, for a sweep in which nobody tells, and what was there before."""
+    """Remembers who was in the groups, for a sweep in which that is unknown, and what was there before."""
 
     def __init__(self, question: Question, memberships: GroupMemberships, collector: LagCollector, clock: Clock) -> None:
         self._clock = clock
@@ -132,25 +132,25 @@ class _Sweeps:
         self._collector = collector
         self._known: dict[str, Membership] = {}
         self._names: tuple[str, ...] = ()
-        self._topics: dict[str, frozenset[str]] = {}        # of every group that was told of, and was there
+        self._topics: dict[str, frozenset[str]] = {}        # of every group that was listed, and was there
         self._ids: dict[str, UUID] = {}
         self._remade: dict[str, float] = {}                 # when a topic was seen to have another id
 
     async def next(self) -> list[GroupReport]:
         first = not self._names
-        told = await self._told(first)
+        groups = await self._members(first)
         self._known = {name: _only(found, self._question.topics) if isinstance(found, Membership) else self._known[name]
-                       for name, found in told.items() if isinstance(found, Membership) or name in self._known}
+                       for name, found in groups.items() if isinstance(found, Membership) or name in self._known}
         asked = {
             name: Asked((self._known[name].topics if name in self._known else self._question.topics)
                         or self._topics.get(name, frozenset()), self._question.read_committed)
-            for name in told}
+            for name in groups}
         sweep = await self._collector.sweep(asked)
         remade = self._compare(sweep.ids)
         if first:
-            self._refuse_nothing(told, sweep.readings)
+            self._refuse_nothing(groups, sweep.readings)
         reports = []
-        for name, found in told.items():
+        for name, found in groups.items():
             why = found if isinstance(found, str) else ""
             group = self._group(name, why, sweep.partitions, sweep.readings[name])
             before = self._topics.get(name)
@@ -174,8 +174,8 @@ class _Sweeps:
         self._ids |= ids
         return frozenset(topic for topic, at in self._remade.items() if now - at < self._question.thresholds.window / 1000)
 
-    async def _told(self, first: bool) -> Mapping[str, Membership | str]:
-        """Who is in the groups, or why nobody tells."""
+    async def _members(self, first: bool) -> Mapping[str, Membership | str]:
+        """Who is in the groups, or why that is unknown."""
         try:
             self._names = self._question.groups or tuple(sorted({*await self._memberships.groups(), *self._topics}))
             if not self._names:
@@ -194,9 +194,9 @@ class _Sweeps:
         group = group_of(self._known[name], partitions, committed)
         return replace(group, stable=None, generation=None, sole_owners=None) if why else group
 
-    def _refuse_nothing(self, told: Mapping[str, Membership | str], readings: Mapping[str, Reading]) -> None:
+    def _refuse_nothing(self, groups: Mapping[str, Membership | str], readings: Mapping[str, Reading]) -> None:
         for name in self._question.groups:
-            membership = told[name]
+            membership = groups[name]
             if isinstance(membership, Membership) and membership.state == "Dead" and not (
                     readings[name].committed or readings[name].why):
                 raise Refused(f"group {name} does not exist at {self._question.access.servers}")

@@ -26,7 +26,7 @@ from switchover.shared.grouped import grouped
 from switchover.text.visible import printable
 
 WORST = 3
-"""Partitions of a group that the table has words for."""
+"""Partitions of a group that the table describes."""
 
 _COLOURS = {Effect.PASS: "green", Effect.HOLD: "yellow", Effect.INCONCLUSIVE: "magenta", Effect.FAIL: "red"}
 
@@ -79,7 +79,7 @@ def findings(group: GroupReport) -> Iterator[str]:
     if assessment.reading.why:
         yield f"its offsets could not be read: {assessment.reading.why}"
     for topic in group.remade:
-        yield f"topic {topic} was deleted and made anew: records and commits of the one before are gone, read or not"
+        yield f"topic {topic} was deleted and created again: records and commits of the one before are gone, read or not"
     if group.gone:
         yield ("it is gone: it was there before, and the brokers know of no member and no offset of it any more; it was"
                " deleted, its topics were, or it ran out (offsets.retention.minutes)")
@@ -156,11 +156,11 @@ def show(question: Question, *, watch: bool, as_json: bool) -> int:
     screen = console()
     last: Report | None = None
 
-    async def follow(tell: Callable[[Report], None]) -> None:
+    async def follow(show: Callable[[Report], None]) -> None:
         nonlocal last
         async with contextlib.aclosing(follow_from_here(question)) as reports:
             async for report in reports:
-                tell(report)
+                show(report)
                 if report.judged:
                     last = report
                     if not watch:

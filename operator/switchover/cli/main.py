@@ -55,7 +55,7 @@ def switchover(
 
 @app.command()
 def run() -> None:
-    """Run the operator until it is told to stop. Its settings come from the environment."""
+    """Run the operator until it gets SIGTERM or SIGINT. Its settings come from the environment."""
     from switchover.answers.errors import Refused, Unreachable
     from switchover.process.leadership import Deposed
     from switchover.process.run import run_operator
@@ -80,7 +80,7 @@ def plan(
 ) -> None:
     """Show what the operator sees and would do now.
 
-    That is gates, findings with their cures, restarts, and what they change. Nothing is written.
+    That is gates, findings and what resolves each, restarts, and what they change. Nothing is written.
 
     Kafka and ZooKeeper must be reachable by the names in the spec. A manifest is looked at with your own rights.
 
@@ -91,7 +91,7 @@ def plan(
     if bool(name) == bool(file):
         give_up("plan needs either the NAME of a migration, or --file with a manifest")
     look = asyncio.run(planning.look_at_file(place, _text_of(file)) if file else planning.look_from_here(place, name))
-    _show_look(look, planning.words(look), output)
+    _show_look(look, planning.as_lines(look), output)
 
 
 @app.command()
@@ -148,7 +148,7 @@ def rehearse(
     from switchover.cluster.rehearsal.report import lines
 
     try:
-        name, found = asyncio.run(rehearsed(place, image, _text_of(file), release, keep=keep, told=_line))
+        name, found = asyncio.run(rehearsed(place, image, _text_of(file), release, keep=keep, say=_line))
         print_lines(lines(found))
         if output is not None:
             written(found, name, output)
@@ -224,7 +224,7 @@ def lag(
 ) -> None:
     """Judge whether consumer groups keep up. Read only.
 
-    It tells lag in records and in time, with words for what is wrong.
+    It shows lag in records and in time, and says what is wrong.
 
     One sample proves little, so it samples for two minutes before it says anything.
 
@@ -252,12 +252,12 @@ def groups(
     command_config: CommandConfig = None,
     group: Groups = None,
     to: Annotated[Protocol, typer.Option(help="The protocol that they are to move to.")] = Protocol.CONSUMER,
-    output: Annotated[Output, typer.Option("--output", "-o", help="json and yaml: with every finding and its cure.")]
+    output: Annotated[Output, typer.Option("--output", "-o", help="json and yaml: with every finding and what resolves it.")]
     = Output.TABLE,
 ) -> None:
     """List all groups of a cluster, and whether they can move.
 
-    Of each it tells type, state, members, strategy, and what stands in the way of its move. Read only.
+    Of each it shows type, state, members, strategy, and what stands in the way of its move. Read only.
 
     Without --group it needs Describe on the Cluster: brokers leave out what a user may not see, and do not say so.
 

@@ -200,7 +200,7 @@ NOT_APPLIED = "not-applied"
 
 
 def in_file(text: str, namespace: str, kinds: Sequence[Kind] = KINDS) -> Found:
-    """The one migration of a manifest, as if it had just been applied in the namespace. Refused in words."""
+    """The one migration of a manifest, as if it had just been applied in the namespace. Raises Refused."""
     names = " or ".join(kind.name for kind in kinds)
     try:
         documents = [each for each in yaml.safe_load_all(text) if isinstance(each, dict)]
@@ -266,7 +266,7 @@ async def _not_served(server: ApiServer) -> str:
 
 
 async def read_migration(name: str, migrations: Migrations) -> KafkaMigration:
-    """The KafkaMigration of that name. Refused in words when there is none, or it cannot be read."""
+    """The KafkaMigration of that name. Raises Refused when there is none, or it cannot be read."""
     raw = await migrations.get(name)
     if raw is None:
         raise Refused(f"KafkaMigration {name} does not exist in this namespace")

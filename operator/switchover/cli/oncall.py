@@ -195,7 +195,7 @@ def story(
 ) -> None:
     """Print what the operator saw, judged and did, pass after pass.
 
-    It tells what changed from one pass to the next, and is read from the log of the operator's pod (log level INFO).
+    It shows what changed from one pass to the next, and is read from the log of the operator's pod (log level INFO).
     """
     from switchover.cli import follow
     from switchover.cli.follow import duration
@@ -262,7 +262,7 @@ def dashboard(
 ) -> None:
     """Show all migrations and their reports in a browser, live.
 
-    It is read only. It prints its address, with a token that each start has anew, and serves until interrupted, with your
+    It is read only. It prints its address, with a new token at each start, and serves until interrupted, with your
     rights: whoever knows that address and reaches this machine's loopback can read it.
     """
     from switchover.cli.dashboard import serve

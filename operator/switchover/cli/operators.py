@@ -45,9 +45,9 @@ def _is_operator(pod: Resource) -> bool:
 
 def serves(pod: Resource, namespace: str) -> bool:
     """Whether its variable WATCH names the namespace, or all of them."""
-    told = (variable.get("value", "") for container in pod["spec"]["containers"] for variable in container.get("env", ())
+    watched = (variable.get("value", "") for container in pod["spec"]["containers"] for variable in container.get("env", ())
             if variable["name"] == "WATCH")
-    return any(name.strip() in (namespace, "*") for watched in told for name in watched.split(","))
+    return any(name.strip() in (namespace, "*") for each in watched for name in each.split(","))
 
 
 async def operator_deployments(server: ApiServer) -> Sequence[Resource]:
@@ -85,7 +85,7 @@ def absent(found: Found, act: Act | None, pods: Sequence[Resource], held: Sequen
         return
     seen = (f"the operator's pod {pods[0]['metadata']['name']} is {state(pods[0])}" if pods else
             f"no operator is seen in namespace {found.resource['metadata']['namespace']}")
-    then = "the object stays until one runs that lets it go" if act is Act.ABANDON else "nothing happens until one runs"
+    then = "the object stays until one runs that releases it" if act is Act.ABANDON else "nothing happens until one runs"
     yield f"{seen}: your request is recorded, and {then} (switchover doctor)"
 
 

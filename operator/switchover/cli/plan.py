@@ -78,7 +78,7 @@ class Look(Generic[P]):
 
 async def look_from_here(place: Place, name: str) -> Look[Any]:
     """Look at a migration of either kind with connections of our own."""
-    logging.getLogger("kazoo").setLevel(logging.CRITICAL)      # the gates tell of ZooKeeper
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)      # the gates report on ZooKeeper
     async with connected(place) as server:
         return await look_through(server, await find(server, name), WallClock())
 
@@ -91,7 +91,7 @@ async def look_at_file(place: Place, text: str) -> Look[Any]:
 
 
 async def look_through(server: ApiServer, found: Found, clock: Clock, *, asks_rights: bool = True) -> Look[Any]:
-    """Look at one object with the rights of that connection, which are the operator's where it runs beside the operator.
+    """Look at one object with the rights of that connection, which are the operator's where it runs in the operator's pod.
 
     Elsewhere they are somebody's, and `asks_rights` is False: what these lack says nothing of the operator's.
     """
@@ -112,7 +112,7 @@ async def look(resource: Mapping[str, Any], kind: Kind[M, P], namespace: str, co
                clock: Clock) -> Look[P]:
     """One pass. Refused for an object that cannot be read, and for credentials that do not fit.
 
-    Gates that want several passes in a row have had only one here; they are told as passing, not as open.
+    Gates that want several passes in a row have had only one here; they are shown as passing, not as open.
     """
     try:
         migration = kind.read(without_foreign_record(resource, clock.now())[0])
@@ -139,12 +139,12 @@ def _shows_later(picture: Any) -> bool:
 
 
 def _begun(picture: P) -> P:
-    """The picture with Preflight begun: of a migration that no operator has seen yet its findings are told all the same."""
+    """The picture with Preflight begun: a migration that no operator has seen yet has its findings too."""
     at = picture.position
     return picture.at(replace(at, opened=picture.now)) if at.step == PREFLIGHT and at.opened is None else picture
 
 
-def words(look: Look[Any]) -> Iterator[str]:
+def as_lines(look: Look[Any]) -> Iterator[str]:
     """The look in lines."""
     at = look.picture.position
     for step in look.plan.steps:
@@ -175,8 +175,8 @@ def _alike(look: Look[Any]) -> Iterable[tuple[Verdict, Sequence[str]]]:
     return grouped((replace(each.verdict, findings=()), name) for name, each in look.begun.judged.items()).items()
 
 
-def _subject(told: Verdict | Finding) -> str:
-    return f" [{told.subject}]" if told.subject else ""
+def _subject(of: Verdict | Finding) -> str:
+    return f" [{of.subject}]" if of.subject else ""
 
 
 def preflight(look: Look[Any]) -> Iterator[str]:
@@ -247,7 +247,7 @@ def _left(picture: Picture | GroupPicture) -> float | None:
 
 
 def _back(picture: Picture | GroupPicture) -> float:
-    """How long the way back would take."""
+    """How long a rollback would take."""
     return rollback_seconds(picture) if isinstance(picture, Picture) else BACK_SECONDS * moves_left(picture)
 
 

@@ -29,7 +29,7 @@ def must_draw() -> None:
 def drawn(title: str, width: float, lines: tuple[Points, ...], marks: tuple[tuple[float, str], ...]) -> Markup:
     """Lines over 0 to `width`, each value that of the time since the point before; None is left out. `marks` are upright
     lines, with a word where there is room for it."""
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)           # it tells of its caches
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)           # it logs its caches
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure

@@ -35,7 +35,7 @@ POLL_SECONDS = 1.0
 
 
 def read_manifest(text: str, namespace: str) -> KafkaMigration:
-    """The KafkaMigration in a file. Raises Refused in words."""
+    """The KafkaMigration in a file. Raises Refused, which says why not."""
     try:
         return KafkaMigration.model_validate(in_file(text, namespace, (KAFKA_MIGRATION,)).resource)
     except ValidationError as error:
@@ -43,7 +43,7 @@ def read_manifest(text: str, namespace: str) -> KafkaMigration:
 
 
 async def rehearse(place: Place, image: str, text: str, release: str, *, keep: bool,
-                   told: Callable[[str], None]) -> tuple[str, Report]:
+                   say: Callable[[str], None]) -> tuple[str, Report]:
     """Rehearse what a manifest says: its name, and the report. Raises Refused and Unreachable when it does not come to its
     end."""
     if not image:
@@ -57,14 +57,14 @@ async def rehearse(place: Place, image: str, text: str, release: str, *, keep: b
         workloads = KubernetesWorkloads(server, WallClock())
         clients = Credentialed(migration, workloads, REAL, Answers())
         try:
-            found = await _rehearse(image, migration, release, workloads, clients, keep, told)
+            found = await _rehearse(image, migration, release, workloads, clients, keep, say)
             return migration.metadata.name, found.at(migration.spec.zookeeper.connect)
         finally:
             await clients.close()
 
 
 async def _rehearse(own_image: str, migration: KafkaMigration, release: str, workloads: KubernetesWorkloads,
-                    clients: Credentialed, keep: bool, told: Callable[[str], None]) -> Report:
+                    clients: Credentialed, keep: bool, say: Callable[[str], None]) -> Report:
     own, wanted = migration.spec.brokers[0], migration.spec.rehearsal
     workload = await workloads.stateful_set(own.name)
     if workload is None:
@@ -74,12 +74,12 @@ async def _rehearse(own_image: str, migration: KafkaMigration, release: str, wor
         container = upgraded(container_of(workload.template, own), image)
     except ContainerMissing as error:
         raise Refused(f"StatefulSet {own.name}: {error}") from None
-    told("reading ZooKeeper")
+    say("reading ZooKeeper")
     found = await clients.clients(controllers=False)
     tree = await found.tree.export()
     export = handed_in(tree)
-    told(f"read {len(tree.nodes)} nodes, {len(tree.topics)} topics; nothing was written")
-    classes = await _classes(found.brokers, Access(migration.spec.kafka.bootstrap_servers), told)
+    say(f"read {len(tree.nodes)} nodes, {len(tree.topics)} topics; nothing was written")
+    classes = await _classes(found.brokers, Access(migration.spec.kafka.bootstrap_servers), say)
     name = names.job(migration.metadata.name, "try", (migration.metadata.name,))
     uid = await workloads.create(replica_job.job(
         name, wanted, workload.template["spec"], container, layout_of(container, own).script, release, own_image, export,
@@ -87,22 +87,22 @@ async def _rehearse(own_image: str, migration: KafkaMigration, release: str, wor
     try:
         for part in replica_job.config_maps(await _there(workloads, name, uid), export.parts):
             await workloads.create(part)
-        return await _ended(workloads, name, uid, told)
+        return await _ended(workloads, name, uid, say)
     finally:
         if keep:
-            told(f"kept for {replica_job.KEPT_SECONDS // 60} minutes: "
+            say(f"stays for {replica_job.KEPT_SECONDS // 60} minutes: "
                  + command("kubectl logs job/{} -c {}", name, replica_job.CONDUCTOR))
         else:
             await workloads.delete_object("batch/v1", "Job", name, uid)
 
 
-async def _classes(brokers: KafkaNodes, bootstrap: Access, told: Callable[[str], None]) -> Mapping[str, str]:
+async def _classes(brokers: KafkaNodes, bootstrap: Access, say: Callable[[str], None]) -> Mapping[str, str]:
     """The classes that are not Kafka's, as one of the brokers names them."""
     try:
         broker_id, address = min((await brokers.metadata(bootstrap.addresses[0])).brokers.items())
         return replica_job.own_classes(await brokers.settings(address, broker_id))
     except (Refused, Unreachable) as error:
-        told(f"the brokers' own classes are not tried: {error}")
+        say(f"the brokers' own classes are not tried: {error}")
         return {}
 
 
@@ -113,8 +113,8 @@ async def _there(workloads: KubernetesWorkloads, name: str, uid: str) -> JobRun:
     return job
 
 
-async def _ended(workloads: KubernetesWorkloads, name: str, uid: str, told: Callable[[str], None]) -> Report:
-    words = ""
+async def _ended(workloads: KubernetesWorkloads, name: str, uid: str, say: Callable[[str], None]) -> Report:
+    progress = ""
     while True:
         job = await _there(workloads, name, uid)
         if job.message or job.ended:
@@ -122,8 +122,8 @@ async def _ended(workloads: KubernetesWorkloads, name: str, uid: str, told: Call
             if isinstance(found, str):
                 raise Refused(f"the rehearsal did not come to its end: {found}")
             return found
-        if job.words != words:
-            told(words := job.words)
+        if job.words != progress:
+            say(progress := job.words)
         await asyncio.sleep(POLL_SECONDS)
 
 

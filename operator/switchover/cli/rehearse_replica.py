@@ -1,4 +1,4 @@
-"""What runs in a replica's pod beside its processes: it conducts the rehearsal, and leaves the report."""
+"""What runs in a replica's pod, next to its processes: it conducts the rehearsal, and leaves the report."""
 
 import asyncio
 import logging
@@ -28,27 +28,27 @@ ANSWER_SECONDS = 30.0
 """A replica has what the nodes have to spare."""
 
 
-def conduct(parts: Path, place: Place, release: str, message: Path, given: Mapping[str, str], told: Callable[[str], None],
+def conduct(parts: Path, place: Place, release: str, message: Path, given: Mapping[str, str], say: Callable[[str], None],
             classes: Mapping[str, str] | None = None) -> bool:
     """Rehearse the tree whose parts are files, at a place that the processes' containers share. `given` are the variables by
     which the Job says of which tree it is, and what its report repeats.
 
-    The report goes to `told`, on one line, and to the termination message, or in its place why there is none. False then.
+    The report goes to `say`, on one line, and to the termination message, or in its place why there is none. False then.
     """
     logging.getLogger("kazoo").setLevel(logging.ERROR)
     processes = SharedDirectory(Path(place.directory))
     try:
         tree = tree_of([part.read_text() for part in sorted(parts.iterdir()) if part.is_file()], given)
-        found = asyncio.run(rehearsed(tree, place, processes, release, told, classes))
+        found = asyncio.run(rehearsed(tree, place, processes, release, say, classes))
     except (NoReplica, Refused, Unreachable, ValueError, OSError) as error:
         message.write_text(str(error)[:LARGEST])
-        told(f"it did not come to its end: {error}")
+        say(f"it did not come to its end: {error}")
         return False
     finally:
         processes.end()
     message.write_text(reports.as_message(replace(found, nonce=given.get(NONCE, ""))))
     for line in (*reports.lines(found), reports.as_json(found)):
-        told(line)
+        say(line)
     return True
 
 
@@ -60,13 +60,13 @@ def tree_of(parts: Sequence[str], given: Mapping[str, str]) -> Tree:
     return tree
 
 
-async def rehearsed(tree: Tree, place: Place, processes: SharedDirectory, release: str, told: Callable[[str], None],
+async def rehearsed(tree: Tree, place: Place, processes: SharedDirectory, release: str, say: Callable[[str], None],
                     classes: Mapping[str, str] | None = None) -> Report:
     """A whole rehearsal. Raises what `Rehearsal.run` raises."""
     zookeeper = KazooTree(Access(f"{place.host}:{place.zookeeper}"), seconds=ANSWER_SECONDS)
     try:
         return await Rehearsal(tree, release, classes or {}, Parts(
-            place, processes, zookeeper, lambda: KafkaWire({}, seconds=ANSWER_SECONDS), register), told).run()
+            place, processes, zookeeper, lambda: KafkaWire({}, seconds=ANSWER_SECONDS), register), say).run()
     finally:
         await zookeeper.close()
 

@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Irreversible:
-    """A step that cannot be taken back. `begun` is True, False, or None where the status does not tell."""
+    """A step that cannot be taken back. `begun` is True, False, or None where the status does not say."""
 
     step: str
     begun: bool | None
@@ -74,7 +74,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that is told; `written` is when. The three times are seconds, None where the status does not count them."""
+    """All that it says; `written` is when. The three times are seconds, None where the status does not count them."""
 
     kind: str
     name: str
@@ -107,7 +107,7 @@ class Report:
     moves: tuple[Transition, ...]
     events: tuple[Event, ...]
     notes: tuple[str, ...]
-    """What this report cannot tell, and why."""
+    """What this report cannot say, and why."""
     untold: tuple[str, ...]
     """Those of LISTS that the status does not have: that nothing is in them does not say that there was nothing."""
 
@@ -245,7 +245,7 @@ def _measured(status: MigrationStatus) -> tuple[Measured, ...] | None:
 
 
 def _plan(found: Found, spec: MigrationSpec | None, status: MigrationStatus) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The steps that are held, and those that cannot be taken back: by the plan the one at which the way back is lost, and
+    """The steps that are held, and those that cannot be taken back: by the plan the one at which rollback is lost, and
     all of which there is evidence; of a spec that cannot be read what is on record."""
     planned = (each.name for each in preview_of(status).steps if each.hold)
     held = frozenset((*(spec.holds if spec is not None else ()), *planned))

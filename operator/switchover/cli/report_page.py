@@ -68,7 +68,7 @@ class Row(NamedTuple):
     start: datetime | None
     end: str
     took: float | None
-    words: tuple[str, ...]
+    texts: tuple[str, ...]
     bars: tuple[Bar, ...]
 
 
@@ -178,7 +178,7 @@ def moment(time: datetime | str | None) -> str:
     return f"{time:%Y-%m-%d %H:%M:%S} UTC" if isinstance(time, datetime) else known(time)
 
 
-def begun_words(begun: bool | None) -> str:
+def begun_text(begun: bool | None) -> str:
     """Whether a step that cannot be taken back has begun."""
     return {True: "has begun", False: "has not begun", None: f"{UNKNOWN} whether it has begun"}[begun]
 
@@ -191,7 +191,7 @@ def rows(report: Report) -> Iterator[Row]:
     soaking leaves room for a restart of a minute; within a stage the scale is even."""
     for stage, end, x, width in _laid_out(report):
         name = f"{stage.step}, taken back" if stage.backward else stage.step
-        yield Row(name, False, stage.start, _ended(stage.end, end), between(stage.start, end), tuple(_words(stage, end)),
+        yield Row(name, False, stage.start, _ended(stage.end, end), between(stage.start, end), tuple(_texts(stage, end)),
                   tuple(_bars(stage, end, x, width)))
         for batch in stage.batches:
             yield Row(f"batch {batch.name}", True, batch.start, _ended(batch.end, end),
@@ -267,7 +267,7 @@ def span(row: Row) -> str:
     return f"{start} – {end[11:] if end[:10] == start[:10] else end}"
 
 
-def _words(stage: Stage, end: datetime | None) -> Iterator[str]:
+def _texts(stage: Stage, end: datetime | None) -> Iterator[str]:
     """How long its entry was held and by whom it was approved, and what a gate took back."""
     if stage.said or (stage.held and not stage.opened):
         yield stage.said or "held for an approval, none is on record"
@@ -306,7 +306,7 @@ def template(name: str) -> Template:
     """One of this package's, which escapes what it is given."""
     environment = Environment(loader=PackageLoader(__package__, ""), autoescape=True, undefined=StrictUndefined,
                               trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(known=known, lasted=lasted, moment=moment, begun=begun_words, said=said, span=span)
+    environment.filters.update(known=known, lasted=lasted, moment=moment, begun=begun_text, said=said, span=span)
     return environment.get_template(name)
 
 
@@ -333,7 +333,7 @@ def tables(report: Report) -> dict[str, Table]:
         "Batches by mode": Table(("Into mode", "Batches", "Average", "Slowest"), tuple(
             (known(each.name), str(each.batches), clock(each.average_seconds), clock(each.slowest_seconds))
             for each in report.paces)),
-        "Findings": Table(("Weight", "Finding", "On", "What", "Cure"), tuple(
+        "Findings": Table(("Weight", "Finding", "On", "What", "What to do"), tuple(
             (each.severity, known(each.code), each.subject, known(each.message), each.cure)
             for each in report.findings), empty("findings")),
         "Gates, as they answered last": Table(("Gate", "Verdict", "Since"), tuple(
@@ -365,7 +365,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield from ("", *(f"> {in_markdown(note)}" for note in report.notes))
     yield from _written("Time", Table(("Part", "Time"), tuple((name, lasted(took)) for name, _, took, _ in split(report))))
     yield from _written("Timeline", Table(("Step", "Began", "Ended", "Time", "What"), tuple(
-        (row.name, moment(row.start), row.end, lasted(row.took), "; ".join(row.words)) for row in rows(report)),
+        (row.name, moment(row.start), row.end, lasted(row.took), "; ".join(row.texts)) for row in rows(report)),
         NOTHING_YET))
     yield from ("", MODES.get(report.kind, ""))
     yield from _written("What was measured", Table(("Figure", "Of", "Worst", "When", "Last"), tuple(
@@ -377,7 +377,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield from ("", "## What cannot be taken back")
     for act in report.irreversible:
         move = f" {in_markdown(act.move)}." if act.move else ""
-        yield from ("", f"**{in_markdown(act.step)}**: {begun_words(act.begun)}.{move}")
+        yield from ("", f"**{in_markdown(act.step)}**: {begun_text(act.begun)}.{move}")
         if act.begun is not False:
             yield from _cells(said(act))
             yield from ("", *(f"* {moment(move.time)}: {in_markdown(known(move.message))}" for move in act.moves))

@@ -20,7 +20,7 @@ WRITERS = {"html": html, "json": json_of, "md": markdown}
 
 
 async def report(place: Place, name: str) -> Report:
-    """The report of the object that NAME means, as it is now. What may not be read beside it is told in the report."""
+    """The report of the object that NAME means, as it is now. What may not be read of the rest the report says."""
     async with connected(place) as server:
         found = await find(server, name)
         events: Sequence[Mapping[str, Any]] | str

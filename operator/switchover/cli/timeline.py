@@ -1,4 +1,4 @@
-"""The stays of a migration in its steps, there and back, as its status tells of them. Pure."""
+"""The stays of a migration in its steps, there and back, as its status has them. Pure."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -36,7 +36,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stay in a step, there or on the way back. Until `opened` it waited for its entry gates, or for an approval."""
+    """One stay in a step, forward or backward. Until `opened` it waited for its entry gates, or for an approval."""
 
     step: str
     start: datetime | None = None
@@ -48,19 +48,19 @@ class Stage:
     """What was said when it began: by whom it was approved, and on which backups; or why it rolls back by itself."""
     batches: tuple[Batch, ...] = ()
     troubles: tuple[Transition, ...] = ()
-    """Moves by which a gate took something back: a bake that began anew, a batch that was void."""
+    """Moves by which a gate took something back: a bake that began again, a batch that was void."""
 
 
 def typed(move: Transition) -> Transition:
     """The move with its kind and the way it went; None where an earlier release does not say which."""
     if move.reason != Kind.MOVED:
         return move
-    kind, way = next(((kind, way) for words, kind, way in OLDER if re.match(words, move.message)), (move.reason, None))
+    kind, way = next(((kind, way) for said, kind, way in OLDER if re.match(said, move.message)), (move.reason, None))
     return move.evolve(reason=kind, direction=move.direction or way)
 
 
 def stages_of(status: MigrationStatus, moves: Sequence[Transition]) -> tuple[Stage, ...]:
-    """By the moves; before the first that is kept by the times of the steps, in the order in which they began."""
+    """By the moves; before the first on record by the times of the steps, in the order in which they began."""
     records = {each.name: Stage(each.name, each.start_time, end=each.end_time) for each in status.steps}
     first = moves[0].time if moves else None
     began = status.progress.start_time if len(moves) < HISTORY_KEPT else None
@@ -73,12 +73,12 @@ def stages_of(status: MigrationStatus, moves: Sequence[Transition]) -> tuple[Sta
 
 def _begun(times: Iterable[datetime | None], first: datetime | None) -> datetime | None:
     """When the step was entered in which the first move was made: the first of the times that is not after that move; a
-    step that is taken back is on record with the time of its way back."""
+    step that is taken back is on record with the time of its rollback."""
     return next((time for time in times if time and first and time <= first), None)
 
 
 class _Stages:
-    """The stages that moves tell of, one after the other; the last one is under way until it is closed."""
+    """The stages that moves show, one after the other; the last one is under way until it is closed."""
 
     def __init__(self, begun: Callable[[str], datetime | None]) -> None:
         self.stages: list[Stage] = []
