@@ -175,7 +175,7 @@ def test_killed_again_and_again_it_loses_and_doubles_nothing(kills: int, wide_ka
     process.terminate()
     out, _ = process.communicate(timeout=stretched(60))
     assert process.returncode == 0, out
-    assert "told to stop" in out
+    assert "stops, as it was asked to" in out
     rows = [row for row in table(store, "commits").to_pylist() if row["group"] == group]
     assert len(rows) == expected
     assert max(places(store).values()) == 1

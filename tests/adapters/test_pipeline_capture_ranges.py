@@ -186,5 +186,5 @@ def test_partitions_without_a_leader_are_named(broker: KRaftNode, monkeypatch: p
     offsets = cluster._offsets
     monkeypatch.setattr(cluster, "_offsets", lambda asked: {
         place: ends for place, ends in offsets(asked).items() if place != (TOPIC, 1)})
-    with pytest.raises(JobFailed, match=r"partitions whose ends nobody tells: \[1\]"):
+    with pytest.raises(JobFailed, match=r"partitions whose ends no broker answers for: \[1\]"):
         cluster.log()

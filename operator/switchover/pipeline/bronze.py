@@ -91,6 +91,6 @@ def of_today(rows: DataFrame, lives: DataFrame, time: Column, own: Column | None
     """
     last = f.element_at("lives", -1)
     by_captures = (f.size("lives") == 1) | (last["first"] + band <= time)
-    told = by_captures if own is None else f.when(own.isNotNull(), own == last[ID]).otherwise(by_captures)
-    current = f.when(f.col("lives").isNull(), True).otherwise(f.coalesce(told, f.lit(False)))
+    by_id = by_captures if own is None else f.when(own.isNotNull(), own == last[ID]).otherwise(by_captures)
+    current = f.when(f.col("lives").isNull(), True).otherwise(f.coalesce(by_id, f.lit(False)))
     return rows.join(f.broadcast(lives), "topic", "left").withColumn("current", current).drop("lives")

@@ -60,7 +60,7 @@ class AuditSettings(Model, extra="forbid"):
     guard_band_ms: Annotated[int, Field(ge=0, le=3_600_000)] = 5000
     """By how much the clocks of ZooKeeper and of Kafka may differ: what is closer together than this has no known order."""
     capture: bool = True
-    """First capture, so that the range is covered up to now. False where one captures all the time beside it."""
+    """First capture, so that the range is covered up to now. False where another job captures all the time."""
     wait_seconds: Annotated[int, Field(ge=0, le=86_400)] = 600
     """Without `capture`: how long to wait for a capture that began at or after `until`."""
     produced: Path | None = None
@@ -175,9 +175,9 @@ class Spark(Model, extra="forbid"):
     """Where and how Spark runs."""
 
     master: Text = "local[2]"
-    """`local[N]`: in this process. What `spark-submit` was told wins (executors as pods, SparkApplications)."""
+    """`local[N]`: in this process. What `spark-submit` was given wins (executors as pods, SparkApplications)."""
     memory: Annotated[str, Field(pattern=r"^[1-9][0-9]*[mg]$")] = "1g"
-    """Heap of the driver's JVM; Python's memory comes beside it."""
+    """Heap of the driver's JVM; Python's memory comes on top."""
     options: dict[str, str] = Field(default_factory=dict)
     """Further Spark properties; they win over ours."""
 
@@ -207,7 +207,7 @@ class ZooKeeper(Model, extra="forbid"):
 
 
 class Config(Model, extra="forbid"):
-    """Everything a job is told."""
+    """Everything that a job is given."""
 
     cluster: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]{0,98}[a-z0-9])?$")]
     """The name under which everything of this cluster is filed."""

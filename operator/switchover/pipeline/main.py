@@ -18,7 +18,7 @@ Run = Callable[[Config, Progress], Outcome]
 
 
 def run(job: str, file: Path) -> int:
-    """Run one job. 0: it came to its end, whatever its verdict; 2: bad configuration, or it cannot go on (said in words).
+    """Run one job. 0: it came to its end, whatever its verdict; 2: bad configuration, or it cannot go on (and says why).
 
     The outcome is printed as one line of JSON in the end, and is the pod's termination message where there is one.
     """
@@ -42,9 +42,9 @@ def _refuse(job: str, why: str) -> int:
     return 2
 
 
-def _leave(told: JobMessage) -> str:
+def _leave(message: JobMessage) -> str:
     """The line that is printed, and is the termination message where there is one."""
-    line = replace(told, nonce=os.environ.get(NONCE, "")).line()
+    line = replace(message, nonce=os.environ.get(NONCE, "")).line()
     if (path := os.environ.get("SWITCHOVER_TERMINATION_MESSAGE")) is not None:
         Path(path).write_text(line, encoding="utf-8")
     return line

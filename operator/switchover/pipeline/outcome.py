@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class JobFailed(Exception):
-    """A job cannot go on; says in words what is wrong and what helps."""
+    """A job cannot go on; says what is wrong and what helps."""
 
 
 class BadConfig(JobFailed):
@@ -37,7 +37,7 @@ class Outcome:
 
 EVERY_SECONDS = 10.0
 """Between two lines on the tasks of one Spark job."""
-IDLE = "; no executor is running: kubectl get events tells what its pod waits for"
+IDLE = "; no executor is running: kubectl get events shows what its pod waits for"
 
 
 class Progress:
@@ -51,24 +51,24 @@ class Progress:
         """Since the start."""
         return time.monotonic() - self._began
 
-    def say(self, words: str) -> None:
+    def say(self, line: str) -> None:
         """One line."""
-        print(f"{self.seconds:7.1f} s  {printable(words)}", flush=True)
+        print(f"{self.seconds:7.1f} s  {printable(line)}", flush=True)
 
     @contextmanager
     def of(self, spark: "SparkSession", what: str) -> Iterator[None]:
-        """While the block runs, tells every ten seconds how many tasks are done."""
+        """While the block runs, says every ten seconds how many tasks are done."""
         self.say(what)
         ended = threading.Event()
-        teller = threading.Thread(target=self._tell, args=(spark, what, ended), daemon=True)
-        teller.start()
+        reporter = threading.Thread(target=self._report, args=(spark, what, ended), daemon=True)
+        reporter.start()
         try:
             yield
         finally:
             ended.set()
-            teller.join()
+            reporter.join()
 
-    def _tell(self, spark: "SparkSession", what: str, ended: threading.Event) -> None:
+    def _report(self, spark: "SparkSession", what: str, ended: threading.Event) -> None:
         tracker = spark.sparkContext.statusTracker()
         context = spark.sparkContext._jsc.sc()
         while not ended.wait(EVERY_SECONDS):

@@ -23,7 +23,7 @@ def session(settings: "Spark", name: str) -> "SparkSession":
 
     Loopback alone, no UI, UTC, Arrow batches of 100,000 (docs/facts/spark.md#session). Workers run this interpreter:
     they would take `python3` from PATH. In a driver that `spark-submit` started, the master, the memory and the
-    addresses are what it was told. Raises BadConfig when Spark does not start with these settings.
+    addresses are what it was given. Raises BadConfig when Spark does not start with these settings.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException

@@ -34,7 +34,7 @@ LEFT_SECONDS = 86_400
 
 
 class Overtaken(Exception):
-    """Another capture has filed a manifest under this number: what was read must be planned anew."""
+    """Another capture has filed a manifest under this number: what was read must be planned again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Manifest:
     """One capture: what it read, from where to where, and the files that hold it.
 
     `inputs` is what the next capture goes on from (for example offsets by partition, zxid by server); `counts` what it met
-    (unknown versions and the like); `notes` what a reader must know, in words. Times are ms since the epoch.
+    (unknown versions and the like); `notes` what a reader must know. Times are ms since the epoch.
     """
 
     number: int
@@ -140,10 +140,10 @@ class Store:
         return len(left)
 
     @contextmanager
-    def results(self, job: str, told: dict[str, Any]) -> Iterator[Path]:
-        """A directory for what a job leaves; it appears under its name, with `told` as manifest.json, when the block ends.
+    def results(self, job: str, record: dict[str, Any]) -> Iterator[Path]:
+        """A directory for what a job leaves; it appears under its name, with `record` as manifest.json, when the block ends.
 
-        `told` may be filled inside of the block. Left by an exception, nothing remains.
+        `record` may be filled inside of the block. Left by an exception, nothing remains.
         """
         parent = self.root / "runs" / job / self.cluster
         run = new_run()
@@ -154,7 +154,8 @@ class Store:
             files = [{"path": str(path.relative_to(draft)), "bytes": path.stat().st_size, "sha256": _sha256(path)}
                      for path in sorted(draft.rglob("*")) if path.is_file()]
             (draft / "manifest.json").write_text(json.dumps(
-                {"job": job, "cluster": self.cluster, "run": run, "version": version("switchover"), **told, "files": files},
+                {"job": job, "cluster": self.cluster, "run": run, "version": version("switchover"), **record,
+                 "files": files},
                 indent=1) + "\n", encoding="utf-8")
             draft.rename(parent / run)
         except BaseException:

@@ -83,7 +83,7 @@ def test_a_hole_counts_where_it_was_found_in_the_range() -> None:
 def test_a_log_that_began_anew_is_a_hole() -> None:
     captures = [Manifest(number, "r", 100 * number, 100 * number, {"offsets": {"next": {"0": offset, "1": 5}}})
                 for number, offset in enumerate((10, 20, 7, 9))]
-    assert holes(captures, 0, 1000) == ["capture 2 found another __consumer_offsets, which began anew"]
+    assert holes(captures, 0, 1000) == ["capture 2 found another __consumer_offsets, which begins again"]
     assert holes(captures, 200, 1000) == []
 
 
@@ -114,7 +114,7 @@ def test_what_is_missing_is_told_together_and_says_of_which_groups_nothing_is_pr
 @pytest.mark.parametrize(("logs", "words"), [
     ((True, True, True), ""),
     ((True, False, True), ""),
-    ((False, False, False), "polls do not tell"),
+    ((False, False, False), "polls do not show"),
     ((False, True, True), "first capture of ZooKeeper's transaction logs began"),
     ((True, True, False), "last capture of ZooKeeper's transaction logs began"),
 ])

@@ -223,8 +223,8 @@ def many(partitions: int, hours: int = 0, group: str = "orders") -> WeeklyBaseli
     (20_000, 2, (False, True)),
 ])
 def test_a_text_is_bounded_by_leaving_out_hours_and_then_partitions(partitions, hours, expected):
-    text, hours_told, left_out = bounded(many(partitions, hours), 240_000)
-    assert (hours_told, left_out > 0) == expected
+    text, by_hour, left_out = bounded(many(partitions, hours), 240_000)
+    assert (by_hour, left_out > 0) == expected
     made = manifest("orders", text)
     assert len(json.dumps(made)) <= 240_000
     found = parse(text, "orders")

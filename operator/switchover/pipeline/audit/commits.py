@@ -1,7 +1,7 @@
 """The offset axis: what a group consumed according to its commits, in both stores, as passes over each partition.
 
 A commit of C after one of B says that the group has passed [B, C). Commits are ordered within their store by what the store
-itself counts (offset in the log, zxid), and between the stores by time, which tells no order within the guard band:
+itself counts (offset in the log, zxid), and between the stores by time, which gives no order within the guard band:
 
 * What stands in both stores within the band is one commit (members that write both), and counts once, where it came first.
 * A commit below the one before it begins a new pass, whose overlap with the others was consumed twice. Where the one before
@@ -10,7 +10,7 @@ itself counts (offset in the log, zxid), and between the stores by time, which t
   librdkafka has several under way, and keeps those that a coordinator on the move did not take. Kafka takes commits of
   members alone while a group has any, so nobody else committed; where nobody owned the partition, there were two.
 * A commit that goes on in its own store where that had got to, is a step of that store alone: members of both worlds who
-  commit in turn are told apart by it (`own`).
+  commit in turn are distinguished by it (`own`).
 * A commit that goes on in one store from elsewhere than where the other has got to (`seam`) leaves open who consumed what
   lies between. It begins a new pass at its own offset.
 * After a tombstone the position is not known; the next commit begins a new pass.
@@ -35,7 +35,7 @@ KAFKA, ZOOKEEPER = "kafka", "zookeeper"
 FIRST, TOMBSTONE, REWIND, CLOSE, RESENT, OWN, SEAM = "first", "tombstone", "rewind", "close", "resent", "own", "seam"
 """Why a pass begins."""
 SET_BACK, MAYBE_LATE = (REWIND, CLOSE, RESENT), (CLOSE, RESENT)
-"""Of these: by a commit below the one before; by one that proves nothing, as it may tell of a time before that one."""
+"""Of these: by a commit below the one before; by one that proves nothing, as it may be of a time before that one."""
 RESENT_MS = 60_000
 """How old a commit may be that a client sends again: what has no answer for so long it gives up (`socket.timeout.ms` of
 librdkafka; Java's `request.timeout.ms` is 30 s)."""

@@ -47,7 +47,7 @@ _DOUBTS = {Doubt.LATE: ", or a commit was late", Doubt.TOPIC: ", or the topic wa
 COLUMNS = ("kind", "proven", "doubt", *NAMES, "start", "end", "amount", "doubled", "at", "one", "other")
 """Of a finding. `proven`: a violation, else it is undecided, and `doubt` (a Doubt) may say why. `start` to `end`: offsets,
 or of OWNERS ms since the epoch; `amount`: records, or of OWNERS ms; `doubled`: of TWICE those that no other finding counts.
-`at`: ms. `one`, `other`: stores, of OWNERS the owners; of LEFT `one` is who tells of the records, PRODUCERS or ENDS."""
+`at`: ms. `one`, `other`: stores, of OWNERS the owners; of LEFT `one` is the source of the records, PRODUCERS or ENDS."""
 
 
 _TYPES = {"kind": "string", "proven": "boolean", "doubt": "string", "group": "string", "topic": "string", "partition": "int",
@@ -66,7 +66,7 @@ def _finding(rows: DataFrame, kind: Kind, **columns: Column) -> DataFrame:
 def of_passes(passes: DataFrame, since: int) -> tuple[DataFrame, DataFrame]:
     """Findings of the offset axis from passes, and the gaps (WHICH, start, end, at, sure), for which there may be evidence.
 
-    Set back and not read since, or to before the first commit that is known, tells of nothing that was read twice.
+    Set back and not read since, or to before the first commit that is known, shows nothing that was read twice.
     """
     checked = _checked(passes, "start", "end")
     surely = _checked(passes.drop("start", "end"), "sure_start", "sure_end")
@@ -88,9 +88,9 @@ def of_passes(passes: DataFrame, since: int) -> tuple[DataFrame, DataFrame]:
 
 def _checked(passes: DataFrame, start: str, end: str) -> DataFrame:
     """Passes from `start` to `end` against those before them, which are `other`."""
-    told = f.struct("pass", "cause", "began", "store", "sure_end")
+    about = f.struct("pass", "cause", "began", "store", "sure_end")
     spans = passes.withColumns({"start": f.col(start), "end": f.col(end)}).where("start < end")
-    return overlaps(spans, [KEY], "start", "end", told)
+    return overlaps(spans, [KEY], "start", "end", about)
 
 
 def _twice(checked: DataFrame, since: int, doubt: Column) -> DataFrame:
@@ -182,15 +182,15 @@ def within(owned: DataFrame, since: int, until: int) -> DataFrame:
 
 
 def sentence(row: Any) -> str:
-    """A finding (a row of COLUMNS) in words of at most LONGEST characters; the names shrink first."""
+    """A finding (a row of COLUMNS) as a sentence of at most LONGEST characters; the names shrink first."""
     for longest in (60, 30, 16, 8):
-        words = _words(row, longest)
-        if len(words) <= LONGEST:
-            return words
-    return words[:LONGEST - 1] + "…"
+        text = _sentence(row, longest)
+        if len(text) <= LONGEST:
+            return text
+    return text[:LONGEST - 1] + "…"
 
 
-def _words(row: Any, longest: int) -> str:
+def _sentence(row: Any, longest: int) -> str:
     where = f"{shown(row['group'], longest)} {shown(row['topic'], longest)}-{row['partition']}"
     at = moment(row["at"]) if row["at"] is not None else ""
     span = f"[{row['start']}, {row['end']})"
@@ -269,7 +269,7 @@ def last_positions(ordered: DataFrame) -> DataFrame:
 
 def left(positions: DataFrame, groups: list[str], acknowledged: DataFrame | None, ends: DataFrame,
          named: DataFrame) -> DataFrame:
-    """What drained groups have not passed: NAMES, start, end, amount (records), sure, one (who tells of the records).
+    """What drained groups have not passed: NAMES, start, end, amount (records), sure, one (the source of the records).
 
     Judged are all partitions of the topics of which the group has committed any, as they are in the end (`named`: which
     topic each name stands for then). End offsets alone prove nothing: markers of transactions and records after the range

@@ -26,13 +26,13 @@ def collisions(rows: DataFrame, names: Sequence[str]) -> int:
 
 
 def merged(intervals: DataFrame, owner: Sequence[str], start: str, end: str,
-           kept: Mapping[str, Column] | None = None) -> DataFrame:
-    """Touching and overlapping intervals of one owner (all of these columns) as one. `kept`: further aggregates of it."""
+           further: Mapping[str, Column] | None = None) -> DataFrame:
+    """Touching and overlapping intervals of one owner (all of these columns) as one. `further`: further aggregates of it."""
     in_order = Window.partitionBy(*owner).orderBy(start, end)
     reach = f.max(end).over(in_order.rowsBetween(Window.unboundedPreceding, -1))
     begins = f.when(reach >= f.col(start), 0).otherwise(1)
     island = f.sum("begins").over(in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    aggregates = {start: f.min(start), end: f.max(end), **(kept or {})}
+    aggregates = {start: f.min(start), end: f.max(end), **(further or {})}
     return (intervals.withColumn("begins", begins).withColumn("island", island).groupBy(*owner, "island")
             .agg(*(column.alias(name) for name, column in aggregates.items())).drop("island"))
 

@@ -55,12 +55,12 @@ def run(config: Config, progress: Progress) -> Outcome:
 
 
 def _await_capture(store: Store, until: int, seconds: int, progress: Progress) -> None:
-    """Until one has begun at or after `until`, or the time is over: what is missing then, coverage tells."""
-    deadline, told = time.monotonic() + seconds, float("-inf")
+    """Until one has begun at or after `until`, or the time is over: what is missing then is a doubt of the verdict."""
+    deadline, said = time.monotonic() + seconds, float("-inf")
     while not any(each.began >= until for each in store.manifests()) and time.monotonic() < deadline:
-        if time.monotonic() - told >= EVERY_SECONDS:
+        if time.monotonic() - said >= EVERY_SECONDS:
             progress.say(f"waiting for a capture that begins at {verdict.moment(until)} or later")
-            told = time.monotonic()
+            said = time.monotonic()
         time.sleep(0.5)
 
 
@@ -71,8 +71,8 @@ def judge(spark: SparkSession, store: Store, settings: AuditSettings, span: Rang
         activity = bronze.activity(span.since)
         two_stores = any(each.ever_in_zookeeper for each in activity.values())
     missing = verdict.missing(bronze.manifests, span.since, span.until, [group.name for group in settings.groups], activity)
-    told: dict[str, object] = {}
-    with store.results("audit", told) as directory:
+    manifest: dict[str, object] = {}
+    with store.results("audit", manifest) as directory:
         found, gaps_of_time, clashes = _found(bronze, settings, span, two_stores)
         mixed = [group.name for group in settings.groups] if clashes else []
         found = findings.of_what_was_read(found, [*missing.groups, *mixed], to_the_end=missing.to_the_end)
@@ -81,7 +81,7 @@ def judge(spark: SparkSession, store: Store, settings: AuditSettings, span: Rang
             gaps_of_time.write.parquet(str(directory / HAND_OVERS))
         report = _report(spark, directory, store, settings, span, activity, clashes, missing.doubts)
         (directory / REPORT).write_text(report.text(), encoding="utf-8")
-        told.update(report.manifest())
+        manifest.update(report.manifest())
     progress.say(f"{report.verdict}: {'; '.join(report.evidence()[:1]) or 'nothing found'}")
     return report
 
@@ -165,8 +165,8 @@ class _Bronze:
         found: dict[str, dict[str, int]] = {}
         for part in (written, owned, unread, records, described, places):
             for row in part.collect():
-                told = row.asDict()
-                found.setdefault(told.pop("group"), {}).update(told)
+                values = row.asDict()
+                found.setdefault(values.pop("group"), {}).update(values)
         for seen in found.values():
             seen["in_zookeeper"] = seen.get("in_zookeeper", 0) + seen.pop("owned", 0)
         return {name: Activity(**seen) for name, seen in found.items()}

@@ -34,7 +34,7 @@ SOURCES: Mapping[str, frozenset[str]] = {
 MEMBERS_READ = ("Classic", "Consumer")
 """Types of groups whose members' records are read."""
 UNREAD = ("unknown ", "bad key", "bad value")
-"""How counts of records begin that the decoders left out. A member's malformed assignment is told of its group alone."""
+"""How counts of records begin that the decoders left out. A member's malformed assignment counts for its group alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +80,21 @@ def missing(manifests: Sequence[Manifest], since: int, until: int, groups: Seque
     sources = [KAFKA, *([ZOOKEEPER, LOGS] if any(each.in_zookeeper for each in activity.values()) else ())]
     records = unread(manifests, since, until)
     of_groups = {name: unread_of_group(name, activity.get(name), manifests, since, until) for name in groups}
-    told = [*doubts(manifests, since, until, sources), *holes(manifests, since, until), *records]
-    for name, words in of_groups.items():
-        told += [*of_group(name, activity.get(name)), *words]
-    return Missing(tuple(told), tuple(name for name, words in of_groups.items() if words or records),
+    all_doubts = [*doubts(manifests, since, until, sources), *holes(manifests, since, until), *records]
+    for name, own in of_groups.items():
+        all_doubts += [*of_group(name, activity.get(name)), *own]
+    return Missing(tuple(all_doubts), tuple(name for name, own in of_groups.items() if own or records),
                    to_the_end(manifests, until))
 
 
 def doubts(manifests: Sequence[Manifest], since: int, until: int, sources: Iterable[str]) -> list[str]:
-    """Why these sources are not covered, in words; nothing where they are."""
+    """Why these sources are not covered; nothing where they are."""
     found = []
     for source in sources:
         captures = [each for each in manifests if SOURCES[source] & {file.table for file in each.files}]
         if not captures:
             found.append(f"nothing was captured of {source}" + (
-                ", and polls do not tell what was written in between: give zookeeper.transactionLogs" * (source == LOGS)))
+                ", and polls do not show what was written in between: give zookeeper.transactionLogs" * (source == LOGS)))
             continue
         if captures[0].began > since:
             found.append(f"the first capture of {source} began at {moment(captures[0].began)}, after the range began: "
@@ -105,17 +105,17 @@ def doubts(manifests: Sequence[Manifest], since: int, until: int, sources: Itera
 
 
 def holes(manifests: Sequence[Manifest], since: int, until: int) -> list[str]:
-    """What captures of the range found to be gone: holes, and a `__consumer_offsets` that begins anew."""
+    """What captures of the range found to be gone: holes, and a `__consumer_offsets` that begins again."""
     found: list[str] = []
     reached: Mapping[str, int] = {}
     before = 0
     for manifest in manifests:
         following = (manifest.inputs.get("offsets") or {}).get("next", reached)
         if before < until and manifest.began > since:
-            told = manifest.inputs.get("holes") or ()
-            found += [f"capture {manifest.number} found a hole: {each!s:.120}" for each in told]
+            gone = manifest.inputs.get("holes") or ()
+            found += [f"capture {manifest.number} found a hole: {each!s:.120}" for each in gone]
             if any(following.get(partition, offset) < offset for partition, offset in reached.items()):
-                found.append(f"capture {manifest.number} found another __consumer_offsets, which began anew")
+                found.append(f"capture {manifest.number} found another __consumer_offsets, which begins again")
         reached, before = following, manifest.began
     return found
 
@@ -186,7 +186,7 @@ def unread_of_group(name: str, seen: Activity | None, manifests: Sequence[Manife
         found.append(f"records of __consumer_offsets-{seen.log_partition}, where it lies, were gone before they were read")
     if seen.ever_in_zookeeper and None in gone:
         found.append("transactions of ZooKeeper were gone before they were read")
-    return [f"group {shown(name)}: {words}" for words in found]
+    return [f"group {shown(name)}: {why}" for why in found]
 
 
 def _gone(manifests: Sequence[Manifest], since: int, until: int) -> set[int | None]:
@@ -222,7 +222,7 @@ LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that was found. `violations`, `undecided`: number of findings by kind; `sentences`: the gravest ones in words.
+    """All that was found. `violations`, `undecided`: number of findings by kind; `sentences`: the gravest ones.
 
     `records_twice`: sum over all violations; `records_doubled`: how many different records that are.
     """
@@ -253,8 +253,8 @@ class Report:
 
     def evidence(self) -> list[str]:
         """At most SHOWN sentences: what made the verdict first."""
-        told = [*self.sentences, *self.doubts] if self.violations else [*self.doubts, *self.sentences]
-        return [each if len(each) <= LONGEST else each[: LONGEST - 1] + "…" for each in told[:SHOWN]]
+        first = [*self.sentences, *self.doubts] if self.violations else [*self.doubts, *self.sentences]
+        return [each if len(each) <= LONGEST else each[: LONGEST - 1] + "…" for each in first[:SHOWN]]
 
     def summary(self) -> dict[str, Any]:
         """Figures for the termination message."""

@@ -23,7 +23,7 @@ class Course:
     """When the sweeps of a history were (`now`, ms since the epoch, rising), and how it is judged.
 
     From the sweep `first` on the gate is tried. `held_out`: by what was found before it, and not by the whole history.
-    `hours`: the history is long enough to tell one hour of the week from another.
+    `hours`: the history is long enough to distinguish the hours of the week.
     """
 
     now: Ints
@@ -108,20 +108,20 @@ def figures(found: Judgement, commits: Commits, course: Course, until: int | Non
     lags = dict(by_hour(np.flatnonzero(counts), now, least))
     gaps = {hour: (len(values), quantiles(values, (99,))[0])
             for hour, values in by_hour(intervals[known], ended[known], least)}
-    told = []
+    hourly = []
     for hour, sweeps in lags.items():
         if hour != ALWAYS and not course.hours:
             break
         q50, q95, q99 = quantiles(found.time_lag[sweeps], (50, 95, 99))
         r50, r95 = quantiles(found.rate[sweeps], (50, 95))
-        told.append(Figures(hour, len(sweeps), int(found.censored[sweeps].sum()), (q50, q95, q99),
-                            *gaps.get(hour, gaps.get(ALWAYS, (0, NONE))), (r50, r95)))
-    return told
+        hourly.append(Figures(hour, len(sweeps), int(found.censored[sweeps].sum()), (q50, q95, q99),
+                              *gaps.get(hour, gaps.get(ALWAYS, (0, NONE))), (r50, r95)))
+    return hourly
 
 
-def usuals_of(told: Sequence[Figures]) -> Usuals | None:
+def usuals_of(hourly: Sequence[Figures]) -> Usuals | None:
     """Of these what the gate asks for, in whole seconds as its text has them; None where there are none."""
-    usual: dict[int, Usual] = {each.hour: (_seconds(each.time_lag[2]), _seconds(each.interval_p99)) for each in told}
+    usual: dict[int, Usual] = {each.hour: (_seconds(each.time_lag[2]), _seconds(each.interval_p99)) for each in hourly}
     always = usual.pop(ALWAYS, None)
     return None if always is None else Usuals(always, usual)
 
@@ -176,7 +176,7 @@ def tried(partitions: Sequence[TopicPartition], verdicts: Sequence[Verdicts], no
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupHistory:
-    """Everything that is told of a group."""
+    """Everything that is found of a group."""
 
     baseline: WeeklyBaseline
     figures: Mapping[TopicPartition, Sequence[Figures]]
@@ -191,7 +191,7 @@ class GroupHistory:
 
 def group_history(group: str, histories: Iterable[tuple[TopicPartition, Commits, Series]], course: Course) -> GroupHistory:
     """Judge the whole history of a group's partitions, one after another, and try the gate on its end."""
-    told: dict[TopicPartition, list[Figures]] = {}
+    by_partition: dict[TopicPartition, list[Figures]] = {}
     alone: list[Verdicts] = []
     by_baseline: list[Verdicts] = []
     known: dict[TopicPartition, Usuals] = {}
@@ -199,17 +199,17 @@ def group_history(group: str, histories: Iterable[tuple[TopicPartition, Commits,
     for partition, commits, series in histories:
         skewed += series.skewed
         found = judgement(series, course)
-        told[partition] = figures(found, commits, course)
-        if (usuals := usuals_of(told[partition])) is not None:
+        by_partition[partition] = figures(found, commits, course)
+        if (usuals := usuals_of(by_partition[partition])) is not None:
             known[partition] = usuals
         if course.held_out:
             usuals = usuals_of(figures(found, commits, course, course.first))
         plain = _from(found.verdicts, course.first)
         alone.append(plain)
         by_baseline.append(plain if usuals is None else judgement(series, course, course.first, usuals).verdicts)
-    partitions, tested = tuple(told), course.now[course.first:]
+    partitions, tested = tuple(by_partition), course.now[course.first:]
     return GroupHistory(
-        WeeklyBaseline(group, int(course.now[-1]), known), told,
+        WeeklyBaseline(group, int(course.now[-1]), known), by_partition,
         tried(partitions, alone, tested, course.thresholds), tried(partitions, by_baseline, tested, course.thresholds),
         {partition: (one.verdict, other.verdict)
          for partition, one, other in zip(partitions, alone, by_baseline, strict=True)}, skewed)

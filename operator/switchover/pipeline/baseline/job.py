@@ -5,7 +5,7 @@ Leaves in its run:
     baseline.parquet      the figures of every partition: all hours (hour null) and hours of the week
     backtest.parquet      of every group what its gate would have said, sweep by sweep, without and with a baseline
     configmaps/NAME.yaml  one for each group, for `gates.baselineRef`
-    report.md             the same in words and a table
+    report.md             the same as sentences and a table
 """
 
 from collections.abc import Iterator
@@ -57,10 +57,10 @@ def run(config: Config, progress: Progress) -> Outcome:
                      "ConsumerGroupMigration can name them")
     for note in notes:
         progress.say(note)
-    told: dict[str, Any] = {"settings": settings.model_dump(), "inputs": {
+    record: dict[str, Any] = {"settings": settings.model_dump(), "inputs": {
         "manifest": manifests[-1].number, "files": {name: len(each) for name, each in files.items()},
         "since": since, "until": int(course.now[-1]), "sweeps": len(course.now)}, "notes": notes}
-    with store.results("baseline", told) as directory:
+    with store.results("baseline", record) as directory:
         from pyspark.storagelevel import StorageLevel
 
         groups = judged(bronze.rows(sweeps), Kernel(course, settings.max_bytes)).persist(StorageLevel.DISK_ONLY)
@@ -68,7 +68,7 @@ def run(config: Config, progress: Progress) -> Outcome:
             _file(groups, directory)
         summary = _deliver(groups, directory, course, notes)
         groups.unpersist()
-        told["summary"] = summary
+        record["summary"] = summary
     progress.say(f"{summary['configMaps']} ConfigMaps for {summary['groups']} groups in {store.latest('baseline')}")
     return Outcome(rows=int(summary.pop("rows")), summary=summary)
 
@@ -102,10 +102,10 @@ def notes_of(course: Course, settings: BaselineSettings) -> Iterator[str]:
     """What a reader of the results must know."""
     span, limits = int(course.now[-1] - course.now[0]), course.thresholds
     if not course.hours:
-        yield (f"the history spans {span / HOUR_MS:.1f} h, less than a day: what is told holds over all hours, and no hour "
-               "of the week is told from another")
+        yield (f"the history spans {span / HOUR_MS:.1f} h, less than a day: figures hold over all hours, and hours of "
+               "the week are not distinguished")
     elif span < settings.days * DAY_MS - HOUR_MS:
-        yield (f"the history spans {span / DAY_MS:.1f} of {settings.days} days: hours of the week without captures are told "
+        yield (f"the history spans {span / DAY_MS:.1f} of {settings.days} days: hours of the week without captures are "
                "as all hours are")
     if not course.held_out:
         yield (f"the history is too short to hold {settings.back_test_hours} h of it back: the back-test runs over the "
@@ -141,7 +141,7 @@ def _deliver(groups: "DataFrame", directory: Path, course: Course, notes: list[s
     partitions = sum(each.partitions for each in tested)
     if without := partitions - sum(each.with_baseline for each in tested):
         notes.append(f"{without} of {partitions} partitions have no baseline: of fewer than {course.min_values} values "
-                     "(baseline.minValues) none is told, and a ConfigMap has its limit (baseline.maxBytes)")
+                     "(baseline.minValues) there are no figures, and a ConfigMap has its limit (baseline.maxBytes)")
     days = int(course.now[-1] - course.now[course.first]) / DAY_MS
     (directory / "report.md").write_text(report(tested, course, days, notes), encoding="utf-8")
     return {

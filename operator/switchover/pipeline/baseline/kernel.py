@@ -47,7 +47,7 @@ VERDICTS: Final = pa.struct([
 """Codes of `lag.verdicts.Verdict`, one for each sweep of the trial, without and with a baseline."""
 GROUPS: Final = pa.schema([
     ("group", pa.string()), ("text", pa.string()),                    # of the ConfigMap; null: no partition has a baseline
-    ("hours_told", pa.bool_()), ("partitions_left_out", pa.int64()),  # of the text, for its size
+    ("by_hour", pa.bool_()), ("partitions_left_out", pa.int64()),  # of the text, for its size
     ("partitions", pa.int64()), ("with_baseline", pa.int64()), ("unread", pa.int64()),   # unread: no end was ever read
     ("skewed", pa.int64()),
     ("alarms_without", pa.int64()), ("alarms", pa.int64()), ("interruptions_without", pa.int64()),
@@ -77,7 +77,7 @@ class Kernel:
         """One batch for each group."""
         for group, pieces in groupby(partitions_of(batches), key=lambda piece: piece[0].group):
             unread: list[Key] = []
-            yield pa.RecordBatch.from_pylist([self._told(group_history(
+            yield pa.RecordBatch.from_pylist([self._row(group_history(
                 group, self._histories(pieces, unread), self.course), len(unread))], schema=GROUPS)
 
     def _histories(self, pieces: Iterable[tuple[Key, pa.Table]],
@@ -93,29 +93,30 @@ class Kernel:
             yield TopicPartition(key.topic, key.partition), written, sampled(
                 written, place[ends], time[ends], value[ends], start[ends], len(self.course.now))
 
-    def _told(self, found: GroupHistory, unread: int) -> dict[str, Any]:
-        text, hours_told, left_out = bounded(found.baseline, self.max_bytes)
+    def _row(self, found: GroupHistory, unread: int) -> dict[str, Any]:
+        text, by_hour, left_out = bounded(found.baseline, self.max_bytes)
         without, used_to = found.without, found.used_to
         return {
-            "group": found.baseline.group, "text": text if found.baseline.partitions else None, "hours_told": hours_told,
+            "group": found.baseline.group, "text": text if found.baseline.partitions else None, "by_hour": by_hour,
             "partitions_left_out": left_out, "partitions": len(found.figures) + unread,
             "with_baseline": len(found.baseline.partitions), "unread": unread, "skewed": found.skewed,
             "alarms_without": without.alarms, "alarms": used_to.alarms,
             "interruptions_without": without.interruptions, "interruptions": used_to.interruptions,
             "passing_without": without.passing, "passing": used_to.passing,
             "effects_without": without.effects, "effects": used_to.effects,
-            "figures": [_figures(partition, each) for partition, told in found.figures.items() for each in told],
+            "figures": [_figures(partition, each) for partition, figures in found.figures.items() for each in figures],
             "verdicts": [{"topic": partition.topic, "partition": partition.partition, "without": one.tolist(),
                           "used_to": other.tolist()} for partition, (one, other) in found.verdicts.items()]}
 
 
-def _figures(partition: TopicPartition, told: Figures) -> dict[str, Any]:
-    return {"topic": partition.topic, "partition": partition.partition, "hour": None if told.hour == ALWAYS else told.hour,
-            "samples": told.values, "censored": told.censored,
-            **dict(zip(("time_lag_q50", "time_lag_q95", "time_lag_q99"), told.time_lag, strict=True)),
-            "commit_intervals": told.intervals,
-            "commit_interval_p99": None if told.interval_p99 == NONE else told.interval_p99,
-            "rate_q50": told.rate[0], "rate_q95": told.rate[1]}
+def _figures(partition: TopicPartition, figures: Figures) -> dict[str, Any]:
+    return {"topic": partition.topic, "partition": partition.partition,
+            "hour": None if figures.hour == ALWAYS else figures.hour, "samples": figures.values,
+            "censored": figures.censored,
+            **dict(zip(("time_lag_q50", "time_lag_q95", "time_lag_q99"), figures.time_lag, strict=True)),
+            "commit_intervals": figures.intervals,
+            "commit_interval_p99": None if figures.interval_p99 == NONE else figures.interval_p99,
+            "rate_q50": figures.rate[0], "rate_q95": figures.rate[1]}
 
 
 def _ints(rows: pa.Table, name: str) -> Ints:
@@ -198,7 +199,7 @@ class Bronze:
             f.lit(None).cast("bigint").alias("start"), f.lit(None).cast("bigint").alias("writes"))
 
     def _zookeeper(self) -> "DataFrame":
-        """Offsets below /consumers: every write that the transaction logs tell, and the last one before each snapshot."""
+        """Offsets below /consumers: every write that the transaction logs show, and the last one before each snapshot."""
         from pyspark.sql import functions as f
 
         nodes = self._table("znodes").select(

@@ -75,7 +75,7 @@ class GroupResult:
     """A group's figures, as the columns of `kernel.GROUPS`."""
 
     group: str
-    hours_told: bool
+    by_hour: bool
     partitions_left_out: int
     partitions: int
     with_baseline: int
@@ -128,13 +128,13 @@ def _more(tested: Sequence[GroupResult]) -> list[str]:
     unread = sum(each.unread for each in tested)
     few = sum(each.partitions - each.with_baseline - each.unread for each in tested)
     left = sum(each.partitions_left_out for each in tested)
-    short = sum(not each.hours_told for each in tested)
+    short = sum(not each.by_hour for each in tested)
     skewed = sum(each.skewed for each in tested)
-    told = (
+    notes = (
         (not tested, "no group has committed anything that a capture has seen"),
         (unread, f"no baseline for {unread} partitions whose ends no capture has read: the topic is gone or not visible"),
         (few, f"no baseline for {few} partitions: too few captures could be judged"),
-        (short, f"the ConfigMaps of {short} groups tell all hours alone: they would be too large"),
+        (short, f"the ConfigMaps of {short} groups have figures over all hours only: by hour they would be too large"),
         (left, f"{left} partitions are left out of ConfigMaps that would be too large: their gate has no baseline"),
         (skewed, f"{skewed} commits were ahead of the end at their time and not at the next capture: clocks differ"))
-    return [words for count, words in told if count]
+    return [note for count, note in notes if count]

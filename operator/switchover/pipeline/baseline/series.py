@@ -21,7 +21,7 @@ class Commits:
     """Commits of one partition in the order in which they were written; `offset` NONE: the offset was deleted.
 
     `time` is by the clock of whoever wrote it, in ms since the epoch; it may go back, or be in the future. `writes` counts
-    the writes up to each where ZooKeeper tells (a snapshot shows only the last of them), else it is NONE.
+    the writes up to each where ZooKeeper has it (a snapshot shows only the last of them), else it is NONE.
     """
 
     time: Ints

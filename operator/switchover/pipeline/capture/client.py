@@ -23,7 +23,7 @@ _RENAMED = {
 
 
 def as_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
-    """The same connection in librdkafka's words; `zookeeper.*` is passed over. Refused names what is not supported."""
+    """The same connection in librdkafka's settings; `zookeeper.*` is passed over. Refused names what is not supported."""
     converted: dict[str, str] = {}
     for key, value in properties.items():
         if key in _SAME:

@@ -29,7 +29,7 @@ STATES = {
 
 
 class Cluster:
-    """One AdminClient and what it told. Every method raises JobFailed in words."""
+    """One AdminClient and what it says. Every method raises JobFailed."""
 
     def __init__(self, configuration: Mapping[str, Any]) -> None:
         try:
@@ -53,7 +53,7 @@ class Cluster:
         numbers = [each.id for each in described[TOPIC].partitions]
         ends = self._offsets([(TOPIC, number) for number in numbers])
         if missing := [number for number in range(max(numbers) + 1) if (TOPIC, number) not in ends]:
-            raise JobFailed(f"{TOPIC} has partitions whose ends nobody tells: {missing}; look at their leaders")
+            raise JobFailed(f"{TOPIC} has partitions whose ends no broker answers for: {missing}; look at their leaders")
         return Log(_id(described[TOPIC]), {number: ends[TOPIC, number] for number in numbers})
 
     def topics(self, now: int) -> tuple[pa.Table, list[str]]:
@@ -62,8 +62,8 @@ class Cluster:
         described, failed = self._described(sorted(listed))
         configured, unconfigured = self._configured(sorted(described))
         return pa.Table.from_pylist([{
-            "topic": name, "topic_id": _id(told), "partitions": len(told.partitions), "internal": told.is_internal,
-            **configured.get(name, {}), "time": now} for name, told in described.items()], TOPICS), [
+            "topic": name, "topic_id": _id(seen), "partitions": len(seen.partitions), "internal": seen.is_internal,
+            **configured.get(name, {}), "time": now} for name, seen in described.items()], TOPICS), [
             f"topic {name[:100]!r} is not described: {why.str()}" for name, why in failed.items()] + [
             f"topic {name[:100]!r}: its configuration is not known: {why.str()}" for name, why in unconfigured.items()]
 
@@ -89,18 +89,18 @@ class Cluster:
         return pa.Table.from_pylist(rows, GROUPS), failed
 
     def _offsets(self, partitions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int]]:
-        """Log start and high watermark; partitions that nobody tells of are left out."""
+        """Log start and high watermark; partitions that no broker answers for are left out."""
         found: list[dict[tuple[str, int], int]] = []
         for spec in (OffsetSpec.earliest(), OffsetSpec.latest()):     # type: ignore[no-untyped-call]
-            told: dict[tuple[str, int], int] = {}
+            offsets: dict[tuple[str, int], int] = {}
             for part in _parts(partitions):
                 asked = {TopicPartition(topic, number): spec for topic, number in part}
                 for each, future in self._client.list_offsets(asked, request_timeout=SECONDS).items():
                     try:
-                        told[each.topic, each.partition] = future.result().offset
+                        offsets[each.topic, each.partition] = future.result().offset
                     except KafkaException:
                         continue                       # without a leader; whoever needs it misses it by name
-            found.append(told)
+            found.append(offsets)
         starts, ends = found
         return {key: (starts[key], ends[key]) for key in starts.keys() & ends.keys()}
 
@@ -123,9 +123,9 @@ class Cluster:
             asked = [ConfigResource(ResourceType.TOPIC, name) for name in part]
             for resource, future in self._client.describe_configs(asked, request_timeout=SECONDS).items():
                 try:
-                    told = future.result()
-                    found[resource.name] = {"retention_ms": int(told["retention.ms"].value),
-                                            "cleanup_policy": told["cleanup.policy"].value}
+                    values = future.result()
+                    found[resource.name] = {"retention_ms": int(values["retention.ms"].value),
+                                            "cleanup_policy": values["cleanup.policy"].value}
                 except KafkaException as error:
                     if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                         failed[resource.name] = error.args[0]
@@ -149,23 +149,23 @@ def _parts(items: Sequence[Any]) -> Iterator[list[Any]]:
         yield list(items[start:start + TOGETHER])
 
 
-def _id(told: TopicDescription) -> str | None:
+def _id(seen: TopicDescription) -> str | None:
     """32 hex digits; None where the brokers have no ids (before 2.8)."""
-    known: Any = told.topic_id
+    known: Any = seen.topic_id
     number = (known.get_most_significant_bits() & 2**64 - 1) << 64 | known.get_least_significant_bits() & 2**64 - 1
     return f"{number:032x}" if number else None
 
 
-def _group(told: Any, now: int) -> dict[str, Any]:
+def _group(seen: Any, now: int) -> dict[str, Any]:
     return {
-        "group": told.group_id, "type": told.type.name.capitalize() if told.type is not None else None,
-        "state": STATES.get(told.state),
-        "assignor": told.partition_assignor or None,
-        "coordinator": told.coordinator.id if told.coordinator is not None else None,
+        "group": seen.group_id, "type": seen.type.name.capitalize() if seen.type is not None else None,
+        "state": STATES.get(seen.state),
+        "assignor": seen.partition_assignor or None,
+        "coordinator": seen.coordinator.id if seen.coordinator is not None else None,
         "members": [{
             "member": each.member_id, "instance": each.group_instance_id, "client_id": each.client_id, "host": each.host,
             "assigned": [{"topic": one.topic, "topic_id": None, "partition": one.partition}
                          for one in each.assignment.topic_partitions],
-        } for each in told.members],
+        } for each in seen.members],
         "time": now,
     }

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TRIES = 3
 """Plans of one capture, when others file theirs first."""
 MOST_NOTES = 5
-"""Of one kind: the counts tell of all."""
+"""Of one kind: the counts cover all."""
 
 Write = Callable[[str, pa.Table], File]
 
@@ -48,7 +48,7 @@ def run(config: Config, progress: Progress) -> Outcome:
 
 @dataclass
 class Filed:
-    """Of all captures of a run, which may be months long, what its outcome tells."""
+    """Of all captures of a run, which may be months long, what its outcome says."""
 
     captures: int = 0
     rows: int = 0
@@ -88,8 +88,8 @@ class Capture:
             counts = Counter({file.table: 0 for file in manifest.files})
             for file in manifest.files:
                 counts[file.table] += file.rows
-            told = ", ".join(f"{rows} {table}" for table, rows in sorted(counts.items())) or "nothing new"
-            self._progress.say(f"capture {manifest.number}: {told}; {(manifest.ended - manifest.began) / 1000:.1f} s")
+            filed = ", ".join(f"{rows} {table}" for table, rows in sorted(counts.items())) or "nothing new"
+            self._progress.say(f"capture {manifest.number}: {filed}; {(manifest.ended - manifest.began) / 1000:.1f} s")
             for note in manifest.notes:
                 self._progress.say(f"note: {note}")
             return manifest
@@ -114,7 +114,7 @@ class Capture:
                     raise
                 self._progress.say(f"not captured, trying again: {error}")
             stopped.wait(max(0.0, settings.every_seconds - (time.monotonic() - began)))
-        self._progress.say("told to stop")
+        self._progress.say("stops, as it was asked to")
 
     def _read(self, number: int, inputs: Mapping[str, Any]) -> Manifest:
         run, began = new_run(), facts.now()

@@ -54,7 +54,7 @@ class Plan:
 
 
 def plan(inputs: Mapping[str, Any], log: Log) -> Plan:
-    """Go on where the last manifest (its `inputs`, empty for the first) ended, and tell what is no longer there.
+    """Go on where the last manifest (its `inputs`, empty for the first) ended, and list what is no longer there.
 
     Raises JobFailed when a partition that was read before is not among those of the same topic: it would be left out in
     silence.

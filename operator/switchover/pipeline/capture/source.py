@@ -42,7 +42,7 @@ class BrokenOff(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the tasks are told. `command_config` is a path and not its content: no password in a plan of Spark's."""
+    """What the tasks are given. `command_config` is a path and not its content: no password in a plan of Spark's."""
 
     root: str
     cluster: str
@@ -85,7 +85,7 @@ class OffsetsSource(DataSource):
 
 
 class OffsetsReader(DataSourceReader):
-    """One row for each split; `error` says in words why one broke off."""
+    """One row for each split; `error` says why one broke off."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -112,7 +112,7 @@ class Writer:
     reading: Reading
     split: int
     counts: "Counter[str]" = field(default_factory=Counter)
-    _kept: dict[str, list[pa.Table]] = field(default_factory=lambda: {"commits": [], "ownership": []})
+    _held: dict[str, list[pa.Table]] = field(default_factory=lambda: {"commits": [], "ownership": []})
     _files: list[File] = field(default_factory=list)
     _attempt: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
     """Spark may try a task twice at once: no attempt writes over the files of another."""
@@ -134,18 +134,18 @@ class Writer:
 
     def close(self) -> list[File]:
         """Write what is left; all files."""
-        for table in self._kept:
+        for table in self._held:
             self._write(table)
         return self._files
 
     def _keep(self, table: str, rows: pa.Table) -> None:
-        self._kept[table].append(rows)
-        if sum(each.num_rows for each in self._kept[table]) >= FILE_ROWS:
+        self._held[table].append(rows)
+        if sum(each.num_rows for each in self._held[table]) >= FILE_ROWS:
             self._write(table)
 
     def _write(self, table: str) -> None:
-        rows = pa.concat_tables(self._kept[table]) if self._kept[table] else None
-        self._kept[table] = []
+        rows = pa.concat_tables(self._held[table]) if self._held[table] else None
+        self._held[table] = []
         if rows is not None and rows.num_rows:
             store, reading = Store(Path(self.reading.root), self.reading.cluster), self.reading
             name = f"{reading.run}-{self.split}-{self._attempt}"

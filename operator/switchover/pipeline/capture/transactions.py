@@ -137,7 +137,7 @@ class Log:
 
 
 def _closed(jute: "Jute") -> list[str]:
-    """The paths that went with a session. Servers before 3.6, and later ones that are told so, do not list them: what
+    """The paths that went with a session. Servers before 3.6, and later ones that are configured so, do not list them: what
     follows the header is then nothing, or the digest."""
     try:
         paths = [jute.text() for _ in range(jute.count())] if jute.left() else []

@@ -1,4 +1,4 @@
-"""ZooKeeper's part of a capture: the tree below `/consumers` as it is now, and what the transaction logs tell of it."""
+"""ZooKeeper's part of a capture: the tree below `/consumers` as it is now, and what the transaction logs say of it."""
 
 import asyncio
 import heapq
@@ -25,7 +25,7 @@ INPUT = "zxid"
 """The key in a manifest's inputs: the last zxid that was filed."""
 SESSIONS = ("createSession", "closeSession")
 ROWS = 500_000
-"""Transactions that are kept in memory before they are written."""
+"""Transactions that are held in memory before they are written."""
 
 Write = Callable[[str, pa.Table], File]
 
@@ -91,7 +91,7 @@ def _transactions(settings: ZooKeeper, last: int | None, write: Write,
         holes.append({"zxid": True, "from": after + 1, "to": None})
     for each in logs:
         notes += each.notes
-        # Where another file goes on, what lacks is told above.
+        # Where another file goes on, what lacks is noted above.
         holes += [{"file": name, "from": reached + 1, "to": None} for name, reached in each.damaged
                   if newest is None or reached == newest]
     counts = sum((each.counts for each in logs), Counter[str]())

@@ -14,7 +14,7 @@ from switchover.pipeline.session import session
 from switchover.pipeline.store import Store
 
 SENTENCES = 5
-"""How many differences the summary tells."""
+"""How many differences the summary lists."""
 NOT_COMPARED = ("leaders and in-sync replicas, which change all the time", "registrations", "features",
                 "configurations of anything but topics and brokers")
 """As `metadata.cluster` says: dual write does not carry it, or it belongs to one side alone."""
@@ -26,9 +26,9 @@ def run(config: Config, progress: Progress) -> Outcome:
     judgement = asyncio.run(_read(sides, config, progress))
     progress.say(f"{judgement.verdict}: {judgement.reason}")
     written = rows(judgement.found)
-    told = {"verdict": judgement.verdict, "reason": judgement.reason, "notCompared": NOT_COMPARED,
-            "snapshots": [asdict(each) for each in judgement.snapshots]}
-    with Store(config.store, config.cluster).results("drift", told) as directory:
+    manifest = {"verdict": judgement.verdict, "reason": judgement.reason, "notCompared": NOT_COMPARED,
+                "snapshots": [asdict(each) for each in judgement.snapshots]}
+    with Store(config.store, config.cluster).results("drift", manifest) as directory:
         _write(config, progress, written, directory / "differences")
     return Outcome(judgement.entries or 0, summary(judgement), judgement.verdict)
 

@@ -128,7 +128,7 @@ def _verdict(last: Comparison, snapshot: Snapshot) -> tuple[Verdict, str]:
         return Verdict.DRIFT, f"differences that persist: {more}{count}"
     if last.parity.proven:
         return Verdict.CLEAN, "no difference persists"
-    missing = ("there is no /migration in ZooKeeper that tells how far dual write has got" if snapshot.zookeeper < 0 else
+    missing = ("there is no /migration in ZooKeeper that says how far dual write has got" if snapshot.zookeeper < 0 else
                f"dual write has got to offset {snapshot.zookeeper}, the log to {snapshot.kraft}")
     return Verdict.INDETERMINATE, (
         f"differences that may still be on their way: {last.parity.unsettled}; {missing}: take more snapshots, or "
@@ -195,7 +195,7 @@ def sentence(difference: Difference) -> str:
 
 
 def shown(text: str) -> str:
-    """Without anything that a terminal would act on; a long one is cut, and told apart by the hash of all of it."""
+    """Without anything that a terminal would act on; a long one is cut, and distinguished by the hash of all of it."""
     escaped = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text[:LONGEST + 1])
     if len(escaped) <= LONGEST:
         return escaped

@@ -17,7 +17,7 @@ def partitions(commits: "DataFrame", znodes: "DataFrame", ends: "DataFrame", top
     """One row for each (group, topic, partition) that has an offset, from the newest commit of either store.
 
     Newest is by the place in the log, which is causal: a key lies in one partition of it. Deleted offsets are gone. What was
-    committed to a topic that was deleted and created again since tells nothing of the new one: `offset` is null, and so are
+    committed to a topic that was deleted and created again since says nothing of the new one: `offset` is null, and so are
     the rates. `znodes` are those of one capture.
     """
     from pyspark.sql import functions as f

@@ -41,15 +41,15 @@ def run(config: Config, progress: Progress) -> Outcome:
     held = glue({group.name: group.topics for group in ready}, cut)
     progress.say(f"{len(groups)} groups, {len(ready)} ready, {len(waves)} waves")
     notes = [note for capture in captures for note in capture.notes]
-    told: dict[str, Any] = {"captures": len(captures), "groups": len(groups), "waves": len(waves), "notes": notes[-50:]}
-    with store.results("inventory", told) as directory:
+    manifest: dict[str, Any] = {"captures": len(captures), "groups": len(groups), "waves": len(waves), "notes": notes[-50:]}
+    with store.results("inventory", manifest) as directory:
         unknown, refused = _write(directory, config, groups, judged, waves)
-        told["withoutManifest"] = len(unknown)
-        told["refused"] = refused[:50]
+        manifest["withoutManifest"] = len(unknown)
+        manifest["refused"] = refused[:50]
         (directory / "report.html").write_text(
             report.page(config.cluster, groups, judged, waves, held, unknown, notes), encoding="utf-8")
-    for words in refused[:10]:
-        progress.say(words)
+    for why in refused[:10]:
+        progress.say(why)
     latest = store.latest("inventory")
     progress.say(f"report: {latest}/report.html")
     return Outcome(len(found), {
@@ -65,7 +65,7 @@ def _wanted(name: str, config: Config) -> bool:
 
 def _write(directory: Path, config: Config, groups: list[Group], judged: dict[str, Readiness],
            waves: tuple[Wave, ...]) -> tuple[list[str], list[str]]:
-    """Tables and manifests; the ready groups that have none, and why in words where a workload of theirs was found.
+    """Tables and manifests; the ready groups that have none, and why where a workload of theirs was found.
 
     One group whose name makes no workload's name must not cost all others their manifests.
     """

@@ -29,14 +29,14 @@ class Coordination(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What is known of a group. None is what was not captured, or cannot be told; times are ms since the epoch.
+    """What is known of a group. None is what was not captured, or is unknown; times are ms since the epoch.
 
     `protocol` is the group's type as the broker names it, "" where the last capture does not describe it; `protocol_type`
     that of its last record as a classic group, None without one. `lag` sums over partitions with a commit and a known end;
     `growth` is records an hour by which it grows (negative: it shrinks). `headroom` is the smallest share of a partition's
     log that lies before the committed offset, of topics from which retention deletes: at 0 it has reached the offset, below
     it records are lost (`lost` counts such partitions, of all topics). `subscription` is static, white_list, black_list or
-    "" (ZooKeeper groups alone tell). `rebalances` are those of a day.
+    "" (ZooKeeper groups alone have it). `rebalances` are those of a day.
     """
 
     name: str
@@ -110,7 +110,7 @@ def _blocker(reason: str) -> Term:
 
 
 def _of_kafka(group: Group, *, idle: bool) -> Iterator[Term]:
-    """As Preflight judges it, as far as captures tell."""
+    """As Preflight judges it, as far as captures show."""
     dead = _blocker("dead: no member, and no commit for a long time" if idle else "no member runs: start it")
     standing = _standing(group)
     if standing is None and group.coordination is Coordination.NONE and group.storage in (Storage.ZOOKEEPER, Storage.NONE):
@@ -130,7 +130,7 @@ def _of_kafka(group: Group, *, idle: bool) -> Iterator[Term]:
 
 
 def _standing(group: Group) -> Standing | None:
-    """None where no capture tells what kind of group it is."""
+    """None where no capture shows what kind of group it is."""
     members = group.members if group.coordination is Coordination.KAFKA else 0
     kind, protocol_type = _TYPES.get(group.protocol), group.protocol_type
     if kind is GroupType.CONSUMER:
@@ -138,7 +138,7 @@ def _standing(group: Group) -> Standing | None:
     elif kind is GroupType.CLASSIC and not members:
         protocol_type = protocol_type or ""           # only committed offsets
     elif not group.protocol and protocol_type not in (None, "consumer"):
-        kind = GroupType.CLASSIC                      # captures describe consumers' groups alone; its record tells the rest
+        kind = GroupType.CLASSIC                      # captures describe consumers' groups alone; its record has the rest
     if kind is None or protocol_type is None:
         return None
     state = GroupState(group.state) if group.state in set(GroupState) else None

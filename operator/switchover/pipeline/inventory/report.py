@@ -1,4 +1,4 @@
-"""The inventory as one page of HTML that needs nothing beside it."""
+"""The inventory as one page of HTML that loads nothing."""
 
 import io
 from collections.abc import Mapping, Sequence

@@ -119,7 +119,7 @@ def workload_of(group: str, workloads: Sequence[Workload]) -> Workload | None:
 
 
 def migration(group: Group, wave: int, workload: Workload, kafka: Kafka, zookeeper: ZooKeeper | None) -> dict[str, Any]:
-    """The resource of one group. Raises BadConfig in words where the settings make none that is valid."""
+    """The resource of one group. Raises BadConfig where the settings make none that is valid."""
     change: dict[str, Any] = {
         "name": workload.name.replace("{group}", group.name), "kind": workload.kind, "container": workload.container,
         "template": workload.template, **({"bridge": workload.bridge} if workload.bridge is not None else {})}
@@ -143,8 +143,8 @@ def migration(group: Group, wave: int, workload: Workload, kafka: Kafka, zookeep
     return found
 
 
-def _connection(told: Kafka | ZooKeeper) -> dict[str, Any]:
-    return told.model_dump(by_alias=True, exclude_none=True, include={"bootstrap_servers", "connect", "credentials_ref"})
+def _connection(party: Kafka | ZooKeeper) -> dict[str, Any]:
+    return party.model_dump(by_alias=True, exclude_none=True, include={"bootstrap_servers", "connect", "credentials_ref"})
 
 
 def document(wave: Wave, migrations: Sequence[dict[str, Any]]) -> str:

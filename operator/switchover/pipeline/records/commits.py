@@ -137,7 +137,7 @@ def split(key: pa.Array, value: pa.Array, record_time: Ints, log_offset: Ints, l
     group = good & np.isin(kind, GROUP_TYPES)
 
     counts = Counter({"bad key": int(np.count_nonzero(~good))})
-    counts.update(_told("type {}", kind[good & ~commit & ~group]))
+    counts.update(_counted("type {}", kind[good & ~commit & ~group]))
     values = Spans.of(value)
     tombstone = commit & values.null
     counts["tombstone"] = int(np.count_nonzero(tombstone))
@@ -236,7 +236,7 @@ class _Values:
             if 0 <= number <= NEWEST_VERSION:
                 self._fill(spans, known[version == number], number)
         unknown = version[(version < 0) | (version > NEWEST_VERSION)]
-        counts = _told("unknown commit version {}", unknown)
+        counts = _counted("unknown commit version {}", unknown)
         counts["bad value"] = len(rows) - len(unknown) - int(np.count_nonzero(self.good))
         return counts
 
@@ -287,11 +287,11 @@ def _ids(spans: Spans, at: Ints) -> pa.Array:
     # Of few topics, so that Python writes the digits of each once.
     ids = pa.FixedSizeBinaryArray.from_buffers(pa.binary(_ID_BYTES), len(at), [None, pa.py_buffer(found)])
     encoded = ids.cast(pa.binary()).dictionary_encode()
-    told = [each.hex() if any(each) else None for each in encoded.dictionary.to_pylist()]
-    return pa.array(told, pa.string()).take(encoded.indices)
+    texts = [each.hex() if any(each) else None for each in encoded.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(encoded.indices)
 
 
-def _told(name: str, numbers: Ints) -> Counter[str]:
+def _counted(name: str, numbers: Ints) -> Counter[str]:
     """How often each number occurs, under a name that holds it."""
     found, times = np.unique(numbers, return_counts=True)
     return Counter({name.format(number): count for number, count in zip(found.tolist(), times.tolist(), strict=True)})

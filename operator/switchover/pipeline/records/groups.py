@@ -190,13 +190,13 @@ def _classic_member(reader: Reader, version: int) -> Row:
 
 def _classic_member_row(member: Row, known: bool, counts: Counter[str]) -> Row:
     """With what its two blobs say in the consumers' layout; null where the protocol is another's or they are malformed."""
-    told: Row = dict.fromkeys(_BLOBS)
+    columns: Row = dict.fromkeys(_BLOBS)
     for column, (name, read) in _BLOBS.items() if known else ():
         try:
-            told[column] = read(member[column])
+            columns[column] = read(member[column])
         except Malformed:
             counts[f"bad {name}"] += 1
-    return member | told
+    return member | columns
 
 
 def _subscription(blob: bytes) -> list[str]:
