@@ -107,7 +107,7 @@ def test_a_request_belongs_to_the_session_for_which_it_was_asked(server: ZooKeep
         bench.sessions.ask(1, register)
         assert bench.next() == Registered(1)
         until(bench.holds, "a heartbeat was answered", 10)
-        bench.sessions.tell(lambda _: wait_for(go_on))
+        bench.sessions.send(lambda _: wait_for(go_on))
         bench.sessions.ask(2, register)
         bench.end_session(server)
         while (event := bench.next()) in (Suspended(), Resumed()):

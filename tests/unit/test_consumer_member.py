@@ -190,15 +190,15 @@ def test_kafka_mode_is_not_followed_beside_an_old_member_and_the_culprit_is_name
     driver.asked = [driver.take(m.ReadWorld)]
     driver.sees(world(ME, old=[JAVA], mode=Mode.KAFKA, owners=ours(*P)))
     assert driver.member.mode is Mode.ZOOKEEPER
-    assert driver.take(m.Acknowledge).told.waits == "g_java is not migration-enabled"
+    assert driver.take(m.Acknowledge).acknowledgement.waits == "g_java is not migration-enabled"
 
 
 def test_kafka_mode_is_followed_with_an_assignment_only() -> None:
     driver = fetching(Mode.ZOOKEEPER)
     driver.tell(m.Changed()).sees(world(ME, mode=Mode.KAFKA, owners=ours(*P)))
-    assert driver.take(m.Acknowledge).told.waits == "has no assignment from Kafka's group yet"
+    assert driver.take(m.Acknowledge).acknowledgement.waits == "has no assignment from Kafka's group yet"
     driver.tell(m.GroupAssigned(frozenset(P[:2])))
-    told = driver.take(m.Acknowledge).told
+    told = driver.take(m.Acknowledge).acknowledgement
     assert (told.mode, told.mode_version, told.waits) == (Mode.KAFKA, 5, "")
     assert driver.take(m.Stop).partitions == {P[2], P[3]}       # what both modes give us is not interrupted
 
@@ -212,7 +212,7 @@ def test_kafka_mode_is_not_left_while_a_kafka_consumer_is_there(seen: World) -> 
     driver.tell(m.Changed()).sees(seen)
     driver.tell(m.Described(driver.take(m.Describe).number, {ME: frozenset(P), "rdkafka": frozenset()}))
     assert driver.member.mode is Mode.KAFKA
-    assert driver.take(m.Acknowledge).told.waits == "KafkaConsumer rdkafka is in the group"
+    assert driver.take(m.Acknowledge).acknowledgement.waits == "KafkaConsumer rdkafka is in the group"
     driver.after(1.0).sees(seen)
     driver.nobody_in_kafka()
     assert driver.member.mode is Mode.ZOOKEEPER
@@ -223,7 +223,7 @@ def test_kafka_mode_is_not_left_while_nobody_can_tell_who_is_there() -> None:
     driver.tell(m.Changed()).sees(world(ME, mode=Mode.ZOOKEEPER, owners=ours(*P)))
     driver.tell(m.Failed(driver.take(m.Describe).number, "timed out"))
     assert driver.member.mode is Mode.KAFKA
-    assert "cannot ask Kafka" in driver.take(m.Acknowledge).told.waits
+    assert "cannot ask Kafka" in driver.take(m.Acknowledge).acknowledgement.waits
 
 
 @pytest.mark.parametrize(("old", "mode"), [((), Mode.KAFKA), ([JAVA], None)])
@@ -239,14 +239,14 @@ def test_junk_changes_nothing_and_is_named() -> None:
     driver = fetching(Mode.KAFKA)
     driver.tell(m.Changed()).sees(replace(world(ME, owners=ours(*P)), mode_data=b"kafka\n", mode_version=6))
     assert driver.fetches(*P)
-    assert "b'kafka\\n'" in driver.take(m.Acknowledge).told.waits
+    assert "b'kafka\\n'" in driver.take(m.Acknowledge).acknowledgement.waits
 
 
 def test_a_malformed_registration_stops_nothing_and_is_named() -> None:
     driver = fetching(Mode.ZOOKEEPER)
     driver.tell(m.Changed()).sees(replace(world(ME, PEER, owners=ours(*P)), malformed={"g_bad": "is not JSON"}))
     assert driver.fetches(*P)
-    assert driver.take(m.Acknowledge).told.waits == "g_bad is not JSON"
+    assert driver.take(m.Acknowledge).acknowledgement.waits == "g_bad is not JSON"
 
 
 def test_an_owner_node_that_is_gone_stops_at_once() -> None:

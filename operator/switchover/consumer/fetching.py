@@ -25,7 +25,7 @@ AHEAD = 500
 
 
 class Listener(Protocol):
-    """What the application's thread is told: that it has called, before all else, and its callbacks."""
+    """What is called on the application's thread: that it has called, before all else, and its callbacks."""
 
     def calling(self) -> None: ...
     def assigned(self, places: list[Place]) -> None: ...
@@ -109,7 +109,7 @@ class Positions:
 
 
 class Stream:
-    """`holds` tells whether the session is certain to live now, by the monotonic clock; it is the membership's.
+    """`holds` says whether the session is certain to live now, by the monotonic clock; it is the membership's.
 
     Before each hand-out that is asked first, and then whether there are orders: what was lost with a session is among them
     before another one is believed in. It needs no lock: an order of this instant finds the records handed out, as one that
@@ -296,7 +296,7 @@ class Stream:
             return begun | after(recorded(self._here[self._counted:self._handed]))
 
     def close(self) -> None:
-        """Close the client; nothing is told."""
+        """Close the client; nothing is called back."""
         self._client.close()
 
 

@@ -41,8 +41,8 @@ class Figures:
         self.fetching = len(fetching)
         self._unowned = {partition: self._unowned.get(partition, now) for partition in phases.keys() - fetching}
 
-    def told(self, records: int, now: float) -> dict[str, float]:
-        """By name; ages and latencies in seconds, counts since the membership began."""
+    def by_name(self, records: int, now: float) -> dict[str, float]:
+        """Ages and latencies in seconds, counts since the membership began."""
         return {
             "ActiveKafkaCoordinationCount": int(self.active),
             "KafkaOwnedPartitionsCount": self.kafka_owned,

@@ -2,7 +2,7 @@
 (docs/facts/coordination.md#which-store-counts), and the store of its offsets.
 
 All of it is on one thread: polling, the callbacks, commits. In a revocation the thread goes on with commits until the
-member lets it join again, since Kafka accepts them of the old generation until then (rule R2).
+member lets it join again, for Kafka accepts them of the old generation until then (rule R2).
 """
 
 import logging
@@ -47,7 +47,7 @@ def embedded(settings: Settings, bootstrap: str) -> dict[str, Any]:
 
 
 def made(configuration: Mapping[str, Any]) -> Consumer:
-    """A client. Raises BadConfiguration with librdkafka's words."""
+    """A client. Raises BadConfiguration with librdkafka's message."""
     try:
         return Consumer(dict(configuration))
     except KafkaException as problem:
@@ -75,7 +75,7 @@ class KafkaGroup:
     # --- for the member -----------------------------------------------------------------------------------------------
 
     def subscribe(self, topics: Iterable[str]) -> None:
-        """Join the group, or tell it what is wanted now; nothing to do where that is the same."""
+        """Join the group, or change what is wanted of it; nothing to do where that is the same."""
         named = tuple(sorted(topics))
         if named != self._topics and named:
             self._topics = named
@@ -157,9 +157,9 @@ class KafkaGroup:
         try:
             event = do(self)
         except (KafkaException, TimeoutError, RuntimeError) as problem:
-            words = problem.args[0].str() if isinstance(problem, KafkaException) else str(problem)
-            logger.info("Kafka group %s: %s", self._group, words)
-            event = Failed(number, words)
+            why = problem.args[0].str() if isinstance(problem, KafkaException) else str(problem)
+            logger.info("Kafka group %s: %s", self._group, why)
+            event = Failed(number, why)
         except Exception as problem:                    # what is never answered is never asked again
             logger.exception("Kafka group %s", self._group)
             event = Failed(number, str(problem))

@@ -30,7 +30,7 @@ from switchover.consumer.messages import (
     Stopped,
 )
 from switchover.consumer.reading import read_foreign
-from switchover.consumer.sessions import Lease, Sessions, Unreachable, words
+from switchover.consumer.sessions import Lease, Sessions, Unreachable, reason_of
 from switchover.consumer.settings import Settings
 from switchover.consumer.znodes import Znodes
 from switchover.coordination.layout import Layout
@@ -72,11 +72,11 @@ class Membership:
         self._member = Member(settings.rules)
         self._stores = Stores(settings.stores)
         self._commits = Commits(positions, self._stores, lambda: self._lease.holds(time.monotonic()))
-        self._doubts = 0                            # of the lease, that the member was told of
+        self._doubts = 0                            # of the lease, that the member has heard of
         self._sure_since: int | None = None         # the doubts after which the member made sure of what it holds
         self._said = _Said()
         self.figures = Figures()
-        self.sent: deque[Sent] = deque(maxlen=1000)         # the member's own commits, until the application is told
+        self.sent: deque[Sent] = deque(maxlen=1000)         # the member's own commits, until the application is called back
         self.left = threading.Event()               # of its own accord: closed
         self.ended = False
         self._thread = threading.Thread(target=self._run, name="switchover-member", daemon=True)
@@ -102,7 +102,7 @@ class Membership:
             foreign = read_foreign(self._sessions.client, Layout(settings.group))
         except (KazooException, KazooTimeoutError) as problem:
             self._sessions.stop()
-            raise Unreachable(f"ZooKeeper: {words(problem)}") from None
+            raise Unreachable(f"ZooKeeper: {reason_of(problem)}") from None
         if foreign:
             self._sessions.stop()
             raise ForeignMembers(
@@ -115,7 +115,7 @@ class Membership:
         return self._sure_since == self._lease.doubts and self._lease.holds(now)
 
     def close(self) -> None:
-        """Begin to let go of everything; `left` is set at the end."""
+        """Begin to release everything; `left` is set at the end."""
         self._events.put(messages.Closing())
 
     def end(self) -> None:
@@ -129,7 +129,7 @@ class Membership:
         Raises KafkaException when a store does not take them, and `_ASSIGNMENT_LOST` where a partition is not ours any more.
         """
         if not wait:
-            self._sessions.tell(lambda znodes: self._commit_late(znodes, claims))
+            self._sessions.send(lambda znodes: self._commit_late(znodes, claims))
             return
         try:
             written = self._sessions.call(lambda znodes: self._commits.write(znodes, claims, self._group.call))
@@ -188,7 +188,7 @@ class Membership:
                 self._do(request)
             if isinstance(event, messages.WorldRead):
                 self._subscribe(event.world)
-            self._tell()
+            self._report()
             if (silent := max(each.silent(now) for each in self._streams)) > self._settings.max_poll_interval:
                 logger.error("the application has not polled for %.0f s, longer than max.poll.interval.ms: its partitions "
                              "are left to others until it does", silent)
@@ -201,7 +201,7 @@ class Membership:
             self._positions.forget_all()
         if isinstance(event, messages.OwnerGone):
             self._positions.forget(frozenset({event.partition}))
-        if isinstance(event, OffsetsRead):              # also of what is let go before it is fetched
+        if isinstance(event, OffsetsRead):              # also of what is released before it is fetched
             holdings = self._member.holdings
             self._positions.begin({partition: offset for partition, offset in event.starts.items()
                                    if partition in holdings and holdings[partition].request == event.number})
@@ -234,14 +234,14 @@ class Membership:
                 self._positions.forget(partitions)
                 self._sessions.ask(number, lambda znodes: self._release(request, znodes))
             case messages.Guard(partitions):
-                self._sessions.tell(lambda znodes: znodes.guard(partitions))
+                self._sessions.send(lambda znodes: znodes.guard(partitions))
             case messages.GoOn():
                 self._sure_since = self._doubts
             case messages.Wake():
                 logger.warning("a partition of an old consumer has had no owner for long: waking the old consumers")
-                self._sessions.tell(lambda znodes: znodes.wake())
-            case messages.Acknowledge(told):
-                self._sessions.tell(lambda znodes: znodes.acknowledge(told))
+                self._sessions.send(lambda znodes: znodes.wake())
+            case messages.Acknowledge(now):
+                self._sessions.send(lambda znodes: znodes.acknowledge(now))
             case messages.Describe(number):
                 self._group.ask(number, lambda group: messages.Described(number, group.assigned()))
             case messages.AllowRevoke():
@@ -291,10 +291,10 @@ class Membership:
         def in_zookeeper(znodes: Znodes) -> Event:
             sent = time.monotonic()
             written = self._commits.write(
-                znodes, claims, lambda do: self._group.ask(number, lambda group: told(sent, do(group))))
+                znodes, claims, lambda do: self._group.ask(number, lambda group: in_kafka(sent, do(group))))
             return CommittedToZooKeeper(number, written.gone)
 
-        def told(sent: float, held: Offsets | None) -> Event:
+        def in_kafka(sent: float, held: Offsets | None) -> Event:
             if held:
                 self.sent.append(Sent(sent, held))
             return CommittedToKafka(number, fenced=held is None)
@@ -306,21 +306,21 @@ class Membership:
         if lost := written.lost(claims):
             logger.warning("not committed, others own it: %s", ", ".join(map(str, sorted(lost))))
 
-        def told(done: Future[Offsets | None]) -> None:
+        def complain(done: Future[Offsets | None]) -> None:
             if (problem := done.exception()) is not None:
                 logger.warning("not committed to Kafka: %s", problem)
 
-        written.in_kafka.add_done_callback(told)
+        written.in_kafka.add_done_callback(complain)
 
-    # --- what is told -------------------------------------------------------------------------------------------------
+    # --- what is reported ---------------------------------------------------------------------------------------------
 
     def _subscribe(self, world: World) -> None:
-        """Kafka's group is told names; what a list means is seen in ZooKeeper. Nobody joins it beside who came since."""
+        """Kafka's group takes names; what a list means is seen in ZooKeeper. Not while a foreign member is there."""
         rules = self._settings.rules
         if rules.enabled and not self._member.closing and not world.foreign:
             self._group.subscribe(self._registration.streams(world.topics, exclude_internal=rules.exclude_internal))
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Figures, and a log line for what has changed."""
         member, now = self._member, time.monotonic()
         phases = {partition: holding.phase for partition, holding in member.holdings.items()}

@@ -1,4 +1,4 @@
-"""What the pure member is told and what it asks for: events in, requests out.
+"""What the pure member hears and what it asks for: events in, requests out.
 
 Requests to ZooKeeper are done in the order in which they were asked, and answered in that order; those to Kafka and to the
 application go their own ways. A request that fails for want of a connection is answered with Failed and asked again: each
@@ -93,7 +93,7 @@ class Failed:
     """The request could not be done: no connection, or an error that may pass."""
 
     number: int
-    words: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ class ReadOffsets:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Tell the application, then fetch from these offsets. Not answered."""
+    """Call the application back, then fetch from these offsets. Not answered."""
 
     starts: Mapping[TopicPartition, int]
     threads: Mapping[TopicPartition, str]
@@ -213,7 +213,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Hand out nothing more; answered when the application has done with what it was given and was told."""
+    """Hand out nothing more; answered when the application has done with what it was given and was called back."""
 
     number: int
     partitions: Partitions
@@ -264,9 +264,9 @@ class Describe:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledge:
-    """Tell the operator. Not answered."""
+    """To the operator. Not answered."""
 
-    told: Acknowledgement
+    acknowledgement: Acknowledgement
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class MigrationConsumer:
         self._positions = Positions(self._settings.rules.commit_interval is not None)
         self._membership: Membership | None = None
         self._closed = False
-        self._beginning, self._telling = threading.Lock(), threading.Lock()
+        self._beginning, self._calling_back = threading.Lock(), threading.Lock()
         self.streams: Sequence[Stream] = ()
         self._turn = 0                                          # the stream that is asked next
         self.commit_sent = 0.0
@@ -130,8 +130,8 @@ class MigrationConsumer:
         else:
             given = self._handed_out()
         claims = {partition: claim for stream in self.streams for partition, claim in stream.commit(given).items()}
-        if strangers := sorted(given.keys() - claims):
-            raise KafkaException(KafkaError(KafkaError._STATE, f"{strangers[0]} is not assigned to this consumer"))
+        if others := sorted(given.keys() - claims):
+            raise KafkaException(KafkaError(KafkaError._STATE, f"{others[0]} is not assigned to this consumer"))
         if (membership := self._membership) is None:
             raise KafkaException(KafkaError(KafkaError._STATE, "this consumer is not in the group now"))
         membership.commit(claims, wait=not asynchronous)
@@ -163,7 +163,7 @@ class MigrationConsumer:
             while not membership.left.wait(0.02) and time.monotonic() < deadline:
                 for stream in self.streams:
                     stream.follow_orders()
-            self._tell_commits()
+            self._call_back_commits()
             if not membership.left.is_set():
                 logger.error("not everything was committed and released within %g s: %s", timeout,
                              ", ".join(str(TopicPartition(each.topic, each.partition)) for each in self.assignment()))
@@ -189,7 +189,7 @@ class MigrationConsumer:
         """By name; ages and latencies in seconds."""
         if (membership := self._membership) is None:
             return {}
-        return membership.figures.told(sum(stream.records for stream in self.streams), time.monotonic())
+        return membership.figures.by_name(sum(stream.records for stream in self.streams), time.monotonic())
 
     # --- a membership after the other ---------------------------------------------------------------------------------
 
@@ -227,7 +227,7 @@ class MigrationConsumer:
             "auto.offset.reset": settings.reset,
         }
 
-    # --- what the streams tell ----------------------------------------------------------------------------------------
+    # --- what the streams report --------------------------------------------------------------------------------------
 
     def calling(self) -> None:
         """The application is there, after it may have been silent for too long."""
@@ -239,11 +239,11 @@ class MigrationConsumer:
                 self._membership = None
             if self._membership is None:
                 self._begin()
-        self._tell_commits()
+        self._call_back_commits()
 
-    def _tell_commits(self) -> None:
+    def _call_back_commits(self) -> None:
         """By one thread at a time, in their order; the others have something else to do."""
-        if (membership := self._membership) is None or not self._telling.acquire(blocking=False):
+        if (membership := self._membership) is None or not self._calling_back.acquire(blocking=False):
             return
         try:
             while membership.sent:
@@ -252,7 +252,7 @@ class MigrationConsumer:
                     self.commit_sent = commit.since
                     self._on_commit(None, _places(commit.offsets))
         finally:
-            self._telling.release()
+            self._calling_back.release()
 
     def assigned(self, places: list[Place]) -> None:
         self._call("assigned", places)

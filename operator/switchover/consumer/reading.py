@@ -88,7 +88,7 @@ def _owners(client: KazooClient, layout: Layout) -> tuple[dict[TopicPartition, O
 
 def _read(client: KazooClient, layout: Layout) -> World:
     registrations, malformed = _registrations(client, layout)
-    told: dict[str, Acknowledgement | None] = {
+    acknowledgements: dict[str, Acknowledgement | None] = {
         consumer_id: acknowledgement.decoded(data)
         for consumer_id, (data, _) in _data(
             client, {each: layout.acknowledgement(each) for each in _children(client, layout.migration_ids)})}
@@ -96,8 +96,8 @@ def _read(client: KazooClient, layout: Layout) -> World:
     mode_data, stat = found.get("", (None, None))
     owners, strange = _owners(client, layout)
     return World(
-        registrations, malformed, told, mode.parsed(mode_data), mode_data or b"", -1 if stat is None else stat.mzxid,
-        _topics(client, registrations.values()), owners, strange_owners=strange)
+        registrations, malformed, acknowledgements, mode.parsed(mode_data), mode_data or b"",
+        -1 if stat is None else stat.mzxid, _topics(client, registrations.values()), owners, strange_owners=strange)
 
 
 def _topics(client: KazooClient, registrations: Collection[Registration]) -> Mapping[str, Sequence[int]]:
@@ -148,10 +148,10 @@ Key = tuple[str, Event]
 
 
 class Watches:
-    """Of one session. `tell` is called on kazoo's thread with the event that a watch was set for."""
+    """Of one session. `notify` is called on kazoo's thread with the event that a watch was set for."""
 
-    def __init__(self, client: KazooClient, tell: Callable[[Event], None]) -> None:
-        self._client, self._tell = client, tell
+    def __init__(self, client: KazooClient, notify: Callable[[Event], None]) -> None:
+        self._client, self._notify = client, notify
         self._lock = threading.Lock()
         self._set: set[Key] = set()
 
@@ -188,8 +188,8 @@ class Watches:
             self._set.discard(key)
 
     def _once(self, key: Key) -> Callable[[WatchedEvent], None]:
-        def told(event: WatchedEvent) -> None:
+        def fired(event: WatchedEvent) -> None:
             self._discard(key)
             if event.type != EventType.NONE:            # the connection went; all is read again when it is back
-                self._tell(key[1])
-        return told
+                self._notify(key[1])
+        return fired

@@ -80,7 +80,7 @@ class Sessions:
                 connection_retry=KazooRetry(max_tries=-1, delay=0.1, max_delay=1.0))
         except ValueError:
             raise BadConfiguration(f"zookeeper.connect {settings.zookeeper!r} is not host:port,…/chroot") from None
-        limit(self.client, lambda words: logger.error("ZooKeeper at %s: %s", settings.zookeeper, words))
+        limit(self.client, lambda why: logger.error("ZooKeeper at %s: %s", settings.zookeeper, why))
         self._learn_timeout()
         self._znodes: Znodes | None = None
         self._complaint = ""
@@ -107,9 +107,9 @@ class Sessions:
 
     def ask(self, number: int, do: Callable[[Znodes], Event | None]) -> None:
         """Do it in the present session; what it gives is posted, Failed with this number where it could not be done."""
-        self._submit(do, lambda words: self._post(Failed(number, words)))
+        self._submit(do, lambda why: self._post(Failed(number, why)))
 
-    def tell(self, do: Callable[[Znodes], Event | None]) -> None:
+    def send(self, do: Callable[[Znodes], Event | None]) -> None:
         """The same of what is not answered."""
         self._submit(do, lambda _: None)
 
@@ -119,7 +119,7 @@ class Sessions:
         try:
             return self._serial.submit(lambda: self._do(znodes, do)).result(2 * ANSWER)
         except (KazooException, KazooTimeoutError, TimeoutError) as problem:
-            raise Unreachable(f"ZooKeeper: {words(problem)}") from None
+            raise Unreachable(f"ZooKeeper: {reason_of(problem)}") from None
 
     def _submit(self, do: Callable[[Znodes], Event | None], failed: Callable[[str], None]) -> None:
         znodes = self._znodes
@@ -142,10 +142,10 @@ class Sessions:
             event = self._do(znodes, do)
         except (KazooException, KazooTimeoutError, Unsettled, NoTopic, Taken, Unreachable) as problem:
             self._complain(problem, logging.WARNING)
-            failed(words(problem))
+            failed(reason_of(problem))
         except Exception as problem:  # noqa: BLE001 - what is never answered is never asked again
             self._complain(problem, logging.ERROR, problem)
-            failed(words(problem))
+            failed(reason_of(problem))
         else:
             self._complaint = ""
             if event is not None:
@@ -153,7 +153,7 @@ class Sessions:
 
     def _complain(self, problem: Exception, level: int, traceback: Exception | None = None) -> None:
         """Once: it is asked again several times a second."""
-        if (why := words(problem)) != self._complaint:
+        if (why := reason_of(problem)) != self._complaint:
             self._complaint = why
             logger.log(level, "ZooKeeper: %s", why, exc_info=traceback)
 
@@ -178,7 +178,7 @@ class Sessions:
                 self._post(Expired())
             self._known = session
             self._znodes = Znodes(self.client, session, Layout(self._settings.group), self._settings.consumer_id,
-                                  self._registration, self._settings.rules.enabled, self._tell)
+                                  self._registration, self._settings.rules.enabled, self._notify)
             self._post(Connected(session))
         elif state == KazooState.SUSPENDED:
             self._lease.end()
@@ -188,9 +188,9 @@ class Sessions:
             self._known = self._znodes = None
             self._post(Expired())
 
-    def _tell(self, event: Event) -> None:
+    def _notify(self, event: Event) -> None:
         if isinstance(event, OwnerGone):
-            self.tell(lambda znodes: self._look_at(znodes, event))
+            self.send(lambda znodes: self._look_at(znodes, event))
         else:
             self._post(event)
 
@@ -229,6 +229,6 @@ class Sessions:
         self.client._connection._connect = connected
 
 
-def words(problem: BaseException) -> str:
+def reason_of(problem: BaseException) -> str:
     """What went wrong; kazoo's errors are often a name alone."""
     return str(problem) if str(problem) else type(problem).__name__

@@ -67,8 +67,8 @@ def parsed(configuration: Mapping[str, Any]) -> Settings:
         try:
             return convert(value)
         except (KeyError, ValueError) as problem:
-            words = str(problem) if isinstance(problem, BadConfiguration) else ""
-            raise BadConfiguration(f"{key} cannot be {value!r}{': ' if words else ''}{words}") from None
+            why = str(problem) if isinstance(problem, BadConfiguration) else ""
+            raise BadConfiguration(f"{key} cannot be {value!r}{': ' if why else ''}{why}") from None
 
     group = take("group.id", "", _name)
     zookeeper = take("zookeeper.connect", "", str)
@@ -140,12 +140,12 @@ def _reset(value: Any) -> str:
     return _RESETS[value]
 
 
-def _choice(kind: Callable[[Any], T], words: str) -> Callable[[Any], T]:
+def _choice(kind: Callable[[Any], T], allowed: str) -> Callable[[Any], T]:
     def choose(value: Any) -> T:
         try:
             return kind(value)
         except ValueError:
-            raise BadConfiguration(f"it is {words}") from None
+            raise BadConfiguration(f"it is {allowed}") from None
     return choose
 
 

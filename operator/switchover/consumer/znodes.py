@@ -2,7 +2,7 @@
 (docs/facts/coordination.md#the-rules).
 
 Our owner node is created and set once more to the same value in one transaction, so that it has version 1: an old member
-takes a node with its own value for its own whatever made it, and only the version tells the two apart in a later check.
+takes a node with its own value for its own whatever made it, and only the version distinguishes the two in a later check.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,15 +34,15 @@ class Taken(Exception):
 class Znodes:
     """`registration`: what is registered; `enabled`: also below `migration/ids`. Methods raise kazoo's errors.
 
-    `tell` is called on kazoo's thread: Changed, OwnerFreed, and OwnerGone whenever something happened to a node of ours.
+    `notify` is called on kazoo's thread: Changed, OwnerFreed, and OwnerGone whenever something happened to a node of ours.
     """
 
     def __init__(self, client: KazooClient, session: int, layout: Layout, consumer_id: str, registration: Registration,
-                 enabled: bool, tell: Callable[[Event], None]) -> None:
+                 enabled: bool, notify: Callable[[Event], None]) -> None:
         self.session = session
         self._client, self._layout, self._id = client, layout, consumer_id
         self._registration, self._enabled = registration, enabled
-        self._watches = Watches(client, tell)
+        self._watches = Watches(client, notify)
         self._held: set[TopicPartition] = set()
         self._parents: set[str] = set()
         self._unacknowledged: Acknowledgement | None = None
@@ -93,10 +93,10 @@ class Znodes:
             if not self._watches.nodes([topic(name) for name in sorted(named | world.topics.keys())], Changed()):
                 return world
 
-    def acknowledge(self, told: Acknowledgement) -> None:
-        """Tell the operator; told again with the next reading where it fails."""
-        self._unacknowledged = told
-        self._client.set_async(self._layout.acknowledgement(self._id), told.encoded()).get(timeout=ANSWER)
+    def acknowledge(self, now: Acknowledgement) -> None:
+        """To the operator; again with the next reading where it fails."""
+        self._unacknowledged = now
+        self._client.set_async(self._layout.acknowledgement(self._id), now.encoded()).get(timeout=ANSWER)
         self._unacknowledged = None
 
     def wake(self) -> None:

@@ -27,7 +27,7 @@ class Acknowledgement:
     owned: frozenset[TopicPartition] = frozenset()
     """The partitions whose owner nodes it holds."""
     waits: str = ""
-    """Why it does not follow the mode znode, in words that name the culprit; empty where it does."""
+    """Why it does not follow the mode znode, naming the culprit; empty where it does."""
 
     def encoded(self) -> bytes:
         """The node's data."""

@@ -47,17 +47,17 @@ class World:
 
     @property
     def foreign(self) -> str:
-        """A node of a client that is not the Java one, in words, or nothing. pykafka registers the bare name of a topic, and
+        """A node of a client that is not the Java one, or nothing. pykafka registers the bare name of a topic, and
         owns `owners/b'TOPIC'/LEADER-PARTITION`; it commits to Kafka as nobody's member (pykafka 2.8.0, tried)."""
-        named = sorted(consumer_id for consumer_id, words in self.malformed.items() if isinstance(words, NotJson))
+        named = sorted(consumer_id for consumer_id, why in self.malformed.items() if isinstance(why, NotJson))
         if named:
             return f"the registration of {named[0]} {self.malformed[named[0]]}"
         return f"{self.strange_owners[0]} is no old consumer's owner node" if self.strange_owners else ""
 
     def streams(self, *, exclude_internal: bool = True) -> dict[str, Mapping[str, int]]:
         """Streams of every member by topic. Raises Malformed of the member that stops them all."""
-        for consumer_id, words in self.malformed.items():
-            raise Malformed(f"{consumer_id} {words}")
+        for consumer_id, why in self.malformed.items():
+            raise Malformed(f"{consumer_id} {why}")
         found: dict[str, Mapping[str, int]] = {}
         for consumer_id, registration in self.registrations.items():
             try:

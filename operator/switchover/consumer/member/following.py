@@ -41,9 +41,9 @@ class Following:
         if world.old:
             return Mode.ZOOKEEPER, f"{world.old[0]} is not migration-enabled" if world.mode is Mode.KAFKA else ""
         if world.mode is None and world.mode_version >= 0:
-            acknowledged = {told.mode for told in world.acknowledgements.values() if told is not None}
-            kept = self.mode or (Mode.KAFKA if Mode.KAFKA in acknowledged else Mode.ZOOKEEPER)
-            return kept, f"the mode znode says {world.mode_data[:32]!r}, and must say kafka or zookeeper exactly"
+            acknowledged = {each.mode for each in world.acknowledgements.values() if each is not None}
+            stays = self.mode or (Mode.KAFKA if Mode.KAFKA in acknowledged else Mode.ZOOKEEPER)
+            return stays, f"the mode znode says {world.mode_data[:32]!r}, and must say kafka or zookeeper exactly"
         return world.mode or Mode.ZOOKEEPER, ""
 
     def see(self, world: World) -> None:
@@ -74,13 +74,13 @@ class Following:
         target, waits = self.target(world)
         if target is not Mode.ZOOKEEPER or target is self.mode:
             return False
-        strangers = sorted(set(members) - self._known)
-        if not strangers:
+        others = sorted(set(members) - self._known)
+        if not others:
             self.adopt(target, world, waits)
             return False
-        self.waits = f"KafkaConsumer {strangers[0]} is in the group"
+        self.waits = f"KafkaConsumer {others[0]} is in the group"
         if self.mode is None and not world.old:
-            self.mode = after(MODE, self.mode, Cause.STRANGER)
+            self.mode = after(MODE, self.mode, Cause.KAFKA_CONSUMER)
         return True
 
     def hear_nothing(self) -> None:

@@ -14,7 +14,7 @@ from switchover.shared.partition import TopicPartition
 
 
 class Requests:
-    """What is to be asked, in its order. Numbers tell answers apart."""
+    """What is to be asked, in its order. Numbers distinguish answers."""
 
     def __init__(self) -> None:
         self._waiting: list[Request] = []
@@ -162,7 +162,7 @@ class Holdings(dict[TopicPartition, Holding]):
                         Cause.NODE_GONE)
 
     def give_up(self) -> None:
-        """Let go of all of them at once, uncommitted: others may have them."""
+        """Give up all of them at once, uncommitted: others may have them."""
         self._part_with([each for each, holding in self.items() if holding.phase is not Phase.RELEASING], Cause.GIVEN_UP)
 
     def expire(self) -> None:
@@ -177,7 +177,7 @@ class Holdings(dict[TopicPartition, Holding]):
         self._turn(partition, Cause.WANTED)
 
     def follow(self, wanted: Mapping[TopicPartition, str], now: float) -> None:
-        """Begin to take what is wanted and to let go of what is not."""
+        """Begin to take what is wanted and to release what is not."""
         self.wanted = wanted
         for partition, holding in self.items():
             if wanted.get(partition) != holding.thread and (
@@ -193,7 +193,7 @@ class Holdings(dict[TopicPartition, Holding]):
         for partition, holding in self.items():
             if holding.phase is Phase.COMMITTING and self._is_committed(holding, mode, now):
                 if old and mode is not Mode.KAFKA:
-                    self._turn(partition, Cause.BESIDE_OLD, now + LINGER)
+                    self._turn(partition, Cause.COMMITTED_WITH_OLD, now + LINGER)
                 else:
                     self._turn(partition, Cause.COMMITTED)
             if holding.phase is Phase.LINGERING and holding.due <= now:
@@ -215,7 +215,7 @@ class Holdings(dict[TopicPartition, Holding]):
             del self[partition]
 
     def _part_with(self, partitions: Iterable[TopicPartition], cause: Cause) -> None:
-        """The application is told of what it has of them before they go."""
+        """The application hears of what it has of them before they go."""
         handed = frozenset(each for each in partitions if self[each].phase in HANDED)
         if handed:
             self._requests.ask(m.Abandon(handed))

@@ -18,27 +18,27 @@ from switchover.shared.partition import TopicPartition
 
 
 class Account:
-    """What was told last."""
+    """What was acknowledged last."""
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
-        self._told: Acknowledgement | None = None
+        self._last: Acknowledgement | None = None
 
     def expire(self) -> None:
         """The node has gone with the session."""
-        self._told = None
+        self._last = None
 
-    def tell(self, now: Acknowledgement, holdings: Holdings) -> None:
+    def report(self, now: Acknowledgement, holdings: Holdings) -> None:
         """What has changed: the mode and why it is not followed at once, the rest when the partitions are settled."""
-        before = self._told
+        before = self._last
         if before is None or (now != before and (holdings.are_settled() or (now.mode, now.mode_version, now.waits) != (
                 before.mode, before.mode_version, before.waits))):
-            self._told = now
+            self._last = now
             self._requests.ask(Acknowledge(now))
 
 
 AUDIT, AUDIT_WITH_OLD = 30.0, 5.0
-"""Seconds between readings of the group when nothing is heard; nobody tells when another's owner node comes or goes."""
+"""Seconds between readings of the group when nothing is heard; nobody reports when another's owner node comes or goes."""
 DESCRIBE_AGAIN = 1.0
 """Seconds between two questions to Kafka who is in the group."""
 
@@ -204,7 +204,7 @@ class Member:
         elif self.session in SUSPENDED and self.group is Group.REVOKING and self.mode is Mode.KAFKA:
             self.holdings.give_up()     # ZooKeeper may be away for long, and Kafka's group must not wait for it
         if self.group is Group.REVOKING and self._may_join_again():
-            self._turn_group(Cause.LET_GO)
+            self._turn_group(Cause.ALL_RELEASED)
             self.requests.ask(m.AllowRevoke())
         if self.life is Life.CLOSING and not self.holdings:
             self.life = after(LIFE, self.life, Cause.EMPTY)
@@ -222,7 +222,7 @@ class Member:
                 self._work_in(self.world)
         self.holdings.go_on(self.mode, self.world is not None and bool(self.world.old), self._now)
         self._commit_now_and_then()
-        self._tell()
+        self._acknowledge()
 
     def _work_in(self, world: World) -> None:
         is_open = self.life is Life.OPEN
@@ -261,10 +261,10 @@ class Member:
             if fetching := self.holdings.fetching():
                 self.requests.ask(m.Commit(self.requests.next_number(), fetching))
 
-    def _tell(self) -> None:
-        """The operator."""
+    def _acknowledge(self) -> None:
+        """To the operator."""
         if self.rules.enabled and self.session is Session.REGISTERED:
             mode, waits = self.mode, self.following.waits or self.share.trouble
-            self._account.tell(
+            self._account.report(
                 Acknowledgement(mode or Mode.ZOOKEEPER, self.following.mode_version, self._generation, self.holdings.owned(),
                                 waits or ("" if mode else "has not begun")), self.holdings)

@@ -1,7 +1,7 @@
 """The states of a member, as tables: what can happen in each state, and the state that follows. Nothing else can happen.
 
 A member is in one state of LIFE, SESSION, GROUP and MODE, and each partition that it wants or has in one of PARTITION.
-docs/consumer.md#its-states shows them, drawn from these tables. What is asked because of a state stands in the rooms beside.
+docs/consumer.md#its-states shows them, drawn from these tables. What is asked because of a state stands in the other rooms.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ class Impossible(Exception):
 
 
 class Cause(StrEnum):
-    """What can happen, in a few words."""
+    """What can happen, in short."""
 
     # to a partition
     WANTED = "wanted"
@@ -30,7 +30,7 @@ class Cause(StrEnum):
     UNWANTED = "unwanted"
     STOPPED = "stopped"
     COMMITTED = "committed"
-    BESIDE_OLD = "committed, old members there"
+    COMMITTED_WITH_OLD = "committed, old members there"
     LINGERED = "a moment later"
     FENCED = "fenced by Kafka"
     RELEASED = "released"
@@ -38,7 +38,7 @@ class Cause(StrEnum):
     GIVEN_UP = "given up"
     EXPIRED = "session expired"
 
-    # to the session with ZooKeeper, beside its expiry
+    # to the session with ZooKeeper, apart from its expiry
     CONNECTED = "connected"
     SUSPENDED = "suspended"
     RESUMED = "resumed"
@@ -49,12 +49,12 @@ class Cause(StrEnum):
     ASSIGNED = "assigned"
     REVOKED = "revoked"
     LOST = "put out"
-    LET_GO = "all let go"
+    ALL_RELEASED = "all released"
 
-    # to the mode, beside the session's expiry
+    # to the mode, apart from the session's expiry
     TO_KAFKA = "to kafka"
     TO_ZOOKEEPER = "to zookeeper"
-    STRANGER = "a KafkaConsumer is there"
+    KAFKA_CONSUMER = "a KafkaConsumer is there"
 
     # to the membership
     CLOSED = "closed"
@@ -78,13 +78,13 @@ def after(table: Table[State], state: State, cause: Cause) -> State:
 class Phase(StrEnum):
     """Of a partition. The owner node is the fence in both modes (R1): the mode says only which partitions are wanted."""
 
-    FREE = "Free"                       # not ours: it is not kept
+    FREE = "Free"                       # not ours: it is forgotten
     CLAIMING = "Claiming"               # the owner node is being created
     READING = "Reading"                 # ours; the offsets of both stores are being read
     FETCHING = "Fetching"               # handed to the application
     STOPPING = "Stopping"               # until the application has done with what it was given
     COMMITTING = "Committing"           # until the store that the next owner reads has the position
-    LINGERING = "Lingering"             # the node is kept a moment (D1 of docs/facts/coordination.md#its-defects)
+    LINGERING = "Lingering"             # the node stays a moment (D1 of docs/facts/coordination.md#its-defects)
     RELEASING = "Releasing"             # the owner node is being deleted, or replaced by a guard
 
 
@@ -120,7 +120,7 @@ PARTITION: Table[Phase] = {
     },
     Phase.COMMITTING: {
         Cause.COMMITTED: Phase.RELEASING,
-        Cause.BESIDE_OLD: Phase.LINGERING,
+        Cause.COMMITTED_WITH_OLD: Phase.LINGERING,
         Cause.FENCED: Phase.RELEASING,          # others have it: nothing is committed again
         **_WITH_NODE,
     },
@@ -201,18 +201,18 @@ class Group(StrEnum):
     REVOKING = "Revoking"                       # it joins again when the member allows it (R2)
 
 
-_TOLD: Mapping[Cause, Group] = {Cause.ASSIGNED: Group.ASSIGNED, Cause.REVOKED: Group.REVOKING, Cause.LOST: Group.OUTSIDE}
+_BY_KAFKA: Mapping[Cause, Group] = {Cause.ASSIGNED: Group.ASSIGNED, Cause.REVOKED: Group.REVOKING, Cause.LOST: Group.OUTSIDE}
 GROUP: Table[Group] = {
-    Group.OUTSIDE: _TOLD,
-    Group.ASSIGNED: _TOLD,
-    Group.REVOKING: {Cause.LET_GO: Group.OUTSIDE, **_TOLD},
+    Group.OUTSIDE: _BY_KAFKA,
+    Group.ASSIGNED: _BY_KAFKA,
+    Group.REVOKING: {Cause.ALL_RELEASED: Group.OUTSIDE, **_BY_KAFKA},
 }
 
 MODE: Table[Mode | None] = {
     None: {                                     # has not begun
         Cause.TO_ZOOKEEPER: Mode.ZOOKEEPER,
         Cause.TO_KAFKA: Mode.KAFKA,
-        Cause.STRANGER: Mode.KAFKA,             # its share is right in kafka mode alone (R11)
+        Cause.KAFKA_CONSUMER: Mode.KAFKA,             # its share is right in kafka mode alone (R11)
         Cause.EXPIRED: None,
     },
     Mode.ZOOKEEPER: {
@@ -232,7 +232,7 @@ class Life(StrEnum):
     """Of the membership."""
 
     OPEN = "Open"
-    CLOSING = "Closing"                         # everything is let go of
+    CLOSING = "Closing"                         # everything is released
     LEFT = "Left"
 
 
