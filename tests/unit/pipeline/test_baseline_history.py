@@ -305,8 +305,8 @@ def test_the_report_names_groups_so_that_nothing_in_them_is_markup():
     tested = GroupResult("a|b", False, 2, 7, 4, 1, 3, 6, 0, 9, 1, 30, 50)
     text = report([tested], course(60), 2.0, ["a note"])
     assert "* a note" in text
-    for words in ("no baseline for 1 partitions whose ends", "no baseline for 2 partitions: too few", "of 1 groups tell all",
-                  "2 partitions are left out", "3 commits were ahead"):
+    for words in ("no baseline for 1 partitions whose ends", "no baseline for 2 partitions: too few",
+                  "of 1 groups have figures", "2 partitions are left out", "3 commits were ahead"):
         assert words in text
     row = next(line for line in text.splitlines() if line.startswith("| a"))
     assert row == f"| a\\|b | {name_of('a|b')} | 7 | 4 | 0.0 | 3.0 | 0.5 | 4.5 | 83.3 % | 50.0 % |"
