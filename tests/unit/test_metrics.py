@@ -288,8 +288,8 @@ def test_what_is_counted_is_counted_from_zero() -> None:
 def test_what_waits_and_how_old_the_watches_are_is_asked_at_each_scrape() -> None:
     registry = CollectorRegistry()
     metrics, seen = Metrics(registry, lambda: 0.0), [3, 2, 40.0]
-    metrics.tell_turns(lambda: seen[0], lambda: seen[1])
-    metrics.tell_watches(lambda: seen[2])
+    metrics.watch_turns(lambda: seen[0], lambda: seen[1])
+    metrics.watch_age(lambda: seen[2])
     for seen[0], seen[2] in ((3, 40.0), (0, 1.5)):
         told = [registry.get_sample_value(f"switchover_{name}")
                 for name in ("passes_waiting", "passes_running", "watch_age_seconds")]

@@ -20,7 +20,7 @@ from switchover.api.meta import (
     Untouched,
     untouched_before,
 )
-from switchover.api.schema import Clipped, ContainerName, Model, Rule, Told, Unique, WorkloadName, matches
+from switchover.api.schema import Clipped, ContainerName, Informative, Model, Rule, Unique, WorkloadName, matches
 from switchover.api.status import Count, MigrationStatus, Name
 from switchover.api.template_patch import LONGEST, is_patch
 
@@ -128,7 +128,7 @@ class CoordinationMigration(Model):
     """All: the pods become migration-enabled ones (bridge), and after the toggle those of the template. Nothing: they are
     migration-enabled and stay so; only the mode is toggled."""
     assignment_strategy: Literal["Range", "RoundRobin", "RoundRobinUpTo0_11"] | None = None
-    """The old consumers' partition.assignment.strategy, roundrobin as Kafka 1.0 or as 0.11 has it. Absent: told by
+    """The old consumers' partition.assignment.strategy, roundrobin as Kafka 1.0 or as 0.11 has it. Absent: taken from
     who owns what, which a small group may leave open."""
 
 
@@ -172,14 +172,14 @@ class ConsumerGroupMigrationGates(MigrationGates):
     max_time_lag_seconds: Annotated[int, Field(ge=1, le=86_400)] = 60
     """Greatest age of the oldest record that a partition has not committed yet."""
     lag_pass_seconds: Annotated[int, Field(ge=0, le=86_400)] = 30
-    """How long the lag must have been healthy, after each rebalance anew, before a batch follows."""
+    """How long the lag must have been healthy, again after each rebalance, before a batch follows."""
     max_stall_seconds: Annotated[int, Field(ge=1, le=86_400)] = 75
     """Longest time in which a partition that has lag may stand without a new committed offset. A pod that is killed leaves
     its partitions to nobody until its session has ended: 45 s by default, 60 s at most under the consumer protocol."""
     isolation: Literal["ReadUncommitted", "ReadCommitted"] = "ReadUncommitted"
     """How the members read. Of ReadCommitted what an open transaction holds back, or a marker at the end, is no lag."""
     baseline_ref: ConfigMapRef | None = None
-    """ConfigMap with the group's baseline, as the pipeline's job baseline writes it. A partition that it tells of may lag
+    """ConfigMap with the group's baseline, as the pipeline's job baseline writes it. A partition that it names may lag
     twice its 0.99 quantile of this hour of the week, from 30 s up to maxTimeLagSeconds, and stand for three times its 0.99
     quantile of the time between commits, from 60 s up to maxStallSeconds. Absent: all by those two."""
     quiet_seconds: Annotated[int, Field(ge=0, le=3_600)] = 120
@@ -193,7 +193,7 @@ class GroupRollout(RolloutSpec):
     """How the pods of a group's workloads are replaced."""
 
     surge: Annotated[int, Field(ge=0, le=0)] | None = None
-    """Pods that a Deployment may have beside its own while a batch is moved. Absent: as many as the batch. 0: pods leave
+    """Pods that a Deployment may have on top of its own while a batch is moved. Absent: as many as the batch. 0: pods leave
     before their successors start, where a quota, a port or a volume leaves no room; the group is short of them meanwhile."""
 
 
@@ -223,7 +223,7 @@ class ConsumerGroupMigrationSpec(MigrationSpec):
     accepted_risks: Annotated[tuple[Literal[AcceptedRisk.PASSWORDS_IN_CLEAR], ...], Field(max_length=1), Unique()] = ()
     """Risks that are taken knowingly."""
     soak_seconds: Annotated[int, Field(ge=0, le=31_536_000)] = 300
-    """How long the group is watched with every member moved, before the way back is given up."""
+    """How long the group is watched with every member moved, before rollback is given up."""
 
     untouched: ClassVar[Mapping[str, Untouched]] = {"": untouched_before("Baseline", "slots")}
     cel = (
@@ -265,7 +265,7 @@ class Slot(Model):
     """The workload and the slot's index: orders/0."""
     assigned: SlotMode = SlotMode.ORIGINAL
     """What a pod in it is to be made of."""
-    observed: Annotated[SlotMode, Told(SlotMode.NONE)] = SlotMode.NONE
+    observed: Annotated[SlotMode, Informative(SlotMode.NONE)] = SlotMode.NONE
     """What the pod in it was last seen to be made of. Empty: not observed."""
     evicting: Annotated[str, Clipped(64)] = ""
     """uid of the pod on record to be evicted."""

@@ -151,8 +151,8 @@ class ControllerTemplate(Model):
     affinity: Affinity | None = None
     """Kubernetes' own affinity. Absent: on the brokers' kind of nodes, spread over nodes and zones."""
     labels: Labels = Field(default_factory=dict)
-    """Further labels of the pods, beside those of the brokers' that have a prefix and select nothing; none that a broker's
-    Service or StatefulSet selects."""
+    """Further labels of the pods; they have those of the brokers' that have a prefix and select nothing. None that
+    a broker's Service or StatefulSet selects."""
     annotations: Annotations = Field(default_factory=dict)
     """Further annotations of the pods."""
 
@@ -178,6 +178,6 @@ class ControllersSpec(Model):
     listener: ControllerListener = ControllerListener()
     """Their listener."""
     storage: Storage
-    """Their volumes, kept when the StatefulSet goes."""
+    """Their volumes, which stay when the StatefulSet goes."""
     template: ControllerTemplate = ControllerTemplate()
     """What may be said about their pods."""

@@ -91,8 +91,8 @@ def frozen(spec: type[MigrationSpec], short: str) -> list[Rule]:
     recorded = "has(oldSelf.status) && has(oldSelf.status.planHash) && oldSelf.status.planHash != ''"
     can_go_back = ("has(oldSelf.status.rollback) && has(oldSelf.status.rollback.available)"
                    " && oldSelf.status.rollback.available")
-    cure = (f"'to change it: switchover rollback {short}/' + self.metadata.name + '; change it once that is RolledBack; then"
-            f" switchover retry {short}/' + self.metadata.name")
+    way = (f"'to change it: switchover rollback {short}/' + self.metadata.name + '; change it once that is RolledBack; then"
+           f" switchover retry {short}/' + self.metadata.name")
     rules = []
     for attribute, field in spec.model_fields.items():
         if attribute in CHANGEABLE:
@@ -103,7 +103,7 @@ def frozen(spec: type[MigrationSpec], short: str) -> list[Rule]:
         begun = f"must stay as it was: {untouched.step} has begun with it"
         rules.append(Rule(
             f"!({recorded}) || ({free}) || ({same})", f"{begun}; roll back to change it", f".spec.{name}",
-            f"'{begun}; ' + ({can_go_back} ? {cure} : 'the point of no return is passed')"))
+            f"'{begun}; ' + ({can_go_back} ? {way} : 'the point of no return is passed')"))
     return rules
 
 

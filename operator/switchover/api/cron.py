@@ -32,7 +32,7 @@ CRON_FIELDS: Final = matches(
 
 
 def comes_true(cron: str) -> str:
-    """The expression. Raises ValueError in words where it never opens."""
+    """The expression. Raises ValueError where it never opens."""
     try:
         CronSim(cron, datetime(2026, 1, 1, tzinfo=UTC))
     except CronSimError as error:

@@ -23,7 +23,7 @@ from switchover.api.meta import (
     untouched_before,
 )
 from switchover.api.plan_preview import PlanPreview
-from switchover.api.schema import Clipped, ContainerName, Model, Rule, Time, Told, Unique, WorkloadName, matches
+from switchover.api.schema import Clipped, ContainerName, Informative, Model, Rule, Time, Unique, WorkloadName, matches
 from switchover.api.status import Count, MigrationStatus, Name, Seconds
 
 
@@ -106,7 +106,7 @@ class BrokerSet(Model):
     name: WorkloadName
     """Name of the StatefulSet."""
     container: ContainerName | None = None
-    """The container that runs Kafka. Absent: the only one, or the only one whose name tells that it does."""
+    """The container that runs Kafka. Absent: the only one, or the only one whose name says so."""
     start: BrokerStart | None = None
     """The script that starts Kafka. Absent: the one that the container's command calls, or that of the image's layout."""
 
@@ -165,9 +165,9 @@ class Backups(Model):
     taken_time: Time | None = None
     """When both were taken, ZooKeeper's data and the controllers' metadata log; it must be after Soak began."""
     location: Annotated[str, Field(max_length=1024)] = ""
-    """Where they are kept, for whoever needs them."""
+    """Where they are stored, for whoever needs them."""
     skip_reason: Annotated[str, Field(min_length=1, max_length=1024)] | None = None
-    """Why Finalize may begin without them. It is told in the history."""
+    """Why Finalize may begin without them. The history shows it."""
 
     cel = (Rule("has(self.takenTime) != has(self.skipReason)", "must have exactly one of takenTime and skipReason"),)
 
@@ -201,7 +201,7 @@ class KafkaMigrationSpec(MigrationSpec):
     soak_seconds: Annotated[int, Field(ge=0, le=31_536_000)] = 86_400
     """How long dual write runs with all brokers on KRaft before Finalize may start."""
     zookeeper_retention_seconds: Annotated[int, Field(ge=0, le=31_536_000)] = 604_800
-    """How long ZooKeeper is kept after Finalize."""
+    """How long ZooKeeper stays after Finalize."""
     hand_over: HandOver = HandOver.EXPORT
     """Export: script and edits stay in the brokers' template, and Git gets what `switchover export` prints.
     OwnConfiguration: the brokers' template is given KRaft settings by whoever keeps it (a chart's values, a manifest);
@@ -295,7 +295,7 @@ class NodeStatus(Model):
     """broker.id or node.id; -1 while unknown."""
     assigned: NodeMode = NodeMode.NONE
     """The mode it will have when it starts next. Empty: the user's own configuration."""
-    observed: Annotated[NodeMode, Told(NodeMode.NONE)] = NodeMode.NONE
+    observed: Annotated[NodeMode, Informative(NodeMode.NONE)] = NodeMode.NONE
     """The mode it last showed. Empty: not observed."""
     evicting: Annotated[str, Clipped(64)] = ""
     """uid of the pod on record to be evicted; a pod with another uid is already the new one."""
@@ -304,7 +304,7 @@ class NodeStatus(Model):
     settled: bool = True
     """False from the choice of its batch until that batch is done: until then it may run in either mode."""
     volumes: Annotated[tuple[Annotated[str, Clipped(320)], ...], Field(max_length=32)] = ()
-    """Its volume claims as name/uid: the ones that hold its data. A claim made anew is told as an incident."""
+    """Its volume claims as name/uid: the ones that hold its data. One that was created again is reported as an incident."""
 
 
 class RestartPace(Model):
@@ -336,12 +336,12 @@ class RehearsalStatus(Model):
 class KafkaMigrationStatus(MigrationStatus):
     """What is on record and what was observed."""
 
-    metadata_state: Annotated[MetadataState, Told(MetadataState.ZOOKEEPER)] = MetadataState.ZOOKEEPER
+    metadata_state: Annotated[MetadataState, Informative(MetadataState.ZOOKEEPER)] = MetadataState.ZOOKEEPER
     """Where the cluster's metadata is, by the evidence."""
     high_watermark: Annotated[int, Field(ge=-1, le=2**53)] = -1
     """The newest high watermark of the metadata log that was seen; -1 before there is one."""
     migration_node: Annotated[str, Clipped(256)] = ""
-    """What `/migration` held in ZooKeeper when the controllers had been stopped, kept before it was deleted."""
+    """What `/migration` held in ZooKeeper when the controllers had been stopped, saved before it was deleted."""
     nodes: Annotated[tuple[NodeStatus, ...], Field(max_length=1000), Unique("name")] = ()
     """The Kafka nodes, brokers and controllers."""
     broker_restarts: Count = 0

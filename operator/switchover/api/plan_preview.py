@@ -59,7 +59,7 @@ class PlannedChange(Model):
 
 
 class PlanPreview(Model):
-    """What will be done: computed in Preflight, from what was seen there, and kept."""
+    """What will be done: computed in Preflight, from what was seen there, and stored."""
 
     steps: Annotated[tuple[PlannedStep, ...], Field(max_length=16), Unique("name")] = ()
     """The steps, in their order."""

@@ -1,7 +1,7 @@
 """What a field of a resource may hold, said once for pydantic and for the CRD.
 
 Every model of this package is a `Model`: frozen, camelCase outside and snake_case inside, unknown fields ignored on
-read (an older operator meets a newer resource). What people write is checked by CEL rules with a message in words, not
+read (an older operator meets a newer resource). What people write is checked by CEL rules with a message, not
 by `pattern` and the like, which would answer with an expression instead of what the value must be.
 """
 
@@ -31,7 +31,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 CEL_RULES = "x-kubernetes-validations"
 """The key under which Kubernetes keeps the CEL rules of a schema."""
 NO_GUESSES = "no guesses"
-"""Context of a validation: what is read is shown, and what another release has written is no other value (see Told)."""
+"""Context of a validation: what is read is shown, and what another release has written is no other value (Informative)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +180,8 @@ Time = Annotated[
 @dataclass(frozen=True, slots=True)
 class Clipped:
     """A text that the operator writes, cut to `limit` characters: a long message must not stop a migration. Its middle goes:
-    what is wrong stands at the end of what names somebody at length. Of the end stays what a shell takes for words and no
-    more: the quote that it stood in may have begun in the middle of a command."""
+    what is wrong stands at the end of what names somebody at length. Of the end stays what a shell takes without quotes, and
+    no more: the quote that it stood in may have begun in the middle of a command."""
 
     limit: int
 
@@ -201,8 +201,8 @@ class Clipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Annotation of an enumeration that tells people something and decides nothing: what another release has written there
+class Informative:
+    """Annotation of an enumeration that informs people and decides nothing: what another release has written there
     is read as `otherwise`, and the next pass writes it again. With NO_GUESSES it is refused, unless that is Unknown."""
 
     otherwise: StrEnum

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from switchover.api.conditions import SENTENCE, Conditions
-from switchover.api.schema import Clipped, Model, Time, Told, Unique
+from switchover.api.schema import Clipped, Informative, Model, Time, Unique
 
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Seconds = Annotated[int, Field(ge=0, le=1_000_000_000)]
@@ -55,7 +55,7 @@ class Severity(StrEnum):
 
 
 class MoveKind(StrEnum):
-    """What kind of move is on record. Releases before knew Moved for each but the turns, and told the rest in words."""
+    """What kind of move is on record. Releases before knew Moved for each but the turns, and said the rest in sentences."""
 
     STEP_BEGUN = "StepBegun"
     STEP_DONE = "StepDone"
@@ -127,11 +127,11 @@ class Progress(Model):
 
 
 class WaitingFor(Model):
-    """A gate that does not pass, or several that found the same, in words for the person on call."""
+    """A gate that does not pass, or several that found the same, for the person on call."""
 
     gate: Name
     """Name of the gate, or names separated by commas."""
-    verdict: Annotated[Verdict, Told(Verdict.UNKNOWN)]
+    verdict: Annotated[Verdict, Informative(Verdict.UNKNOWN)]
     """Wait, Fail or Unknown."""
     reason: Annotated[str, Clipped(128)]
     """CamelCase word; `switchover explain` prints what it means and what to do."""
@@ -160,7 +160,7 @@ class GateStreak(Model):
     """Consecutive passes."""
     since: Time | None = None
     """When the verdict last changed."""
-    verdict: Annotated[Verdict, Told(Verdict.UNKNOWN)] = Verdict.UNKNOWN
+    verdict: Annotated[Verdict, Informative(Verdict.UNKNOWN)] = Verdict.UNKNOWN
     """The last answer."""
 
 
@@ -170,9 +170,9 @@ class Rollback(Model):
     available: bool = True
     """False from the point of no return on."""
     estimated_seconds: Seconds | None = None
-    """How long the way back would take from here, or still takes: the restarts that it needs, at the measured pace."""
+    """How long a rollback would take from here, or still takes: the restarts that it needs, at the measured pace."""
     lost_at_step: Annotated[str, Clipped(63)] = ""
-    """The step whose first effect ended the way back."""
+    """The step whose first effect ended rollback."""
     failure: Annotated[str, Clipped(128)] = ""
     """The reason for which the migration rolled back by itself. It stays until a person acknowledges it: by a retry, or by
     desiredState RolledBack."""
@@ -226,7 +226,7 @@ class Transition(Model):
     replaced), BatchProven, BakeRestarted, BatchVoid, BatchDone, Turned (somebody wanted it), AutomaticRollback,
     RollbackAcknowledged; without a move Incident, VolumeCaughtUp, DualWriteRepaired; RecordOfAnother. Moved where an earlier
     release wrote it."""
-    direction: Annotated[Direction | None, Told(Direction.FORWARD)] = None
+    direction: Annotated[Direction | None, Informative(Direction.FORWARD)] = None
     """Which way the plan is walked after it. Absent where an earlier release wrote it."""
     message: Text = ""
     """The evidence."""
@@ -239,7 +239,7 @@ class Answer(Model):
     """Name of the gate."""
     time: Time
     """When it was asked."""
-    verdict: Annotated[Verdict, Told(Verdict.UNKNOWN)]
+    verdict: Annotated[Verdict, Informative(Verdict.UNKNOWN)]
     """Pass, Wait, Fail or Unknown."""
     message: Annotated[str, Clipped(256)] = ""
     """What was found."""
@@ -300,7 +300,7 @@ class Finding(Model):
     """The gate that found it."""
     code: Annotated[str, Clipped(64)]
     """The check that found it, a CamelCase word such as GeneratedBrokerId."""
-    severity: Annotated[Severity, Told(Severity.WARNING)]
+    severity: Annotated[Severity, Informative(Severity.WARNING)]
     """Blocker, Warning or Info."""
     subject: Annotated[str, Clipped(512)] = ""
     """What it was found on."""
@@ -322,13 +322,13 @@ class MigrationStatus(Model):
 
     observed_generation: Annotated[int, Field(ge=-1, le=2**53)] = -1
     """The generation of the spec that this status speaks of."""
-    phase: Annotated[Phase, Told(Phase.PENDING)] = Phase.PENDING
+    phase: Annotated[Phase, Informative(Phase.PENDING)] = Phase.PENDING
     """The migration in one word, for people; nothing is decided from it."""
     summary: Annotated[str, SENTENCE] = ""
     """Where it stands and what it waits for, in one sentence: the message of Stalled while that is True, else of Ready. Its
     figures are as old as the status."""
     uid: Annotated[str, Clipped(128)] = ""
-    """uid of the object that this status was written for: a copy of it under another one begins anew."""
+    """uid of the object that this status was written for: a copy of it under another one starts over."""
     attempt: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     """Counts up with each new start after a rollback; approvals of an earlier attempt do not count."""
     plan_hash: Annotated[str, Field(max_length=64)] = ""
@@ -343,7 +343,7 @@ class MigrationStatus(Model):
     waiting_for_count: Count = 0
     """Number of its entries, also when there are more than the list holds."""
     waiting_for_summary: Annotated[str, Clipped(80)] = ""
-    """The first of them in a few words."""
+    """The first of them, in short."""
     gates: Annotated[tuple[GateStreak, ...], Field(max_length=200), Unique("name")] = ()
     """How often each gate has answered the same in a row."""
     rollback: Rollback = Rollback()

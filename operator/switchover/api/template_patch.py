@@ -18,14 +18,14 @@ LONGEST = 16_384
 
 
 def is_patch(text: str) -> str:
-    """The text. Raises ValueError in words where it is no patch of a pod template."""
+    """The text. Raises ValueError where it is no patch of a pod template."""
     parsed(text)
     return text
 
 
 @lru_cache(maxsize=256)
 def parsed(text: str) -> Mapping[str, Any]:
-    """The patch, which nobody may change. Raises ValueError in words."""
+    """The patch, which nobody may change. Raises ValueError."""
     try:
         found = foreign_json.parsed(json.dumps(_read(text), allow_nan=False))
     except (yaml.YAMLError, TypeError, ValueError) as error:

@@ -117,7 +117,7 @@ def _resolv_conf() -> str:
         return ""
 
 
-class Kept:
+class OpenClients:
     """Clients that are open, each with the credentials that it was opened with.
 
     Every pass looks into the Secrets, as they were SECRET_SECONDS ago at most, so that a rotation needs no restart of the
@@ -148,12 +148,12 @@ class Kept:
         """The client of this name, a new one when its credentials are not those that it was opened with."""
         held = self._open.get(name)
         if held is not None and held[0] == with_:
-            kept: C = held[1]      # type: ignore[assignment]     # opened below, under the same name
-            return kept
+            same: C = held[1]      # type: ignore[assignment]     # opened below, under the same name
+            return same
         client = open_(with_)
         self._open[name] = (with_, client)
         if held is not None:
-            logger.info("the credentials for %s have changed: connecting anew", name)
+            logger.info("the credentials for %s have changed: connecting again", name)
             self._replaced.append(held[1])
         return client
 
@@ -175,7 +175,7 @@ class Kept:
 
 
 async def _all_of(*asked: Awaitable[Credentials]) -> list[Credentials]:
-    """What all were answered. Raises what one of them raises; several refusals are one, with the words of each."""
+    """What all were answered. Raises what one of them raises; several refusals are one, with the text of each."""
     found = await asyncio.gather(*asked, return_exceptions=True)
     wrong = [each for each in found if isinstance(each, BaseException)]
     if len(wrong) > 1 and all(isinstance(each, Refused) for each in wrong):
@@ -193,27 +193,27 @@ class Credentialed:
         self._spec = migration.spec
         self._controllers = addresses(migration.spec, migration.metadata.namespace).values()
         self._openers = openers
-        self._kept = Kept(migration, workloads, secrets, home)
+        self._open = OpenClients(migration, workloads, secrets, home)
 
     async def clients(self, *, controllers: bool) -> Clients:
         """The clients for this pass. Raises Refused and Unreachable where a Secret cannot be read or used."""
-        await self._kept.close_replaced()
+        await self._open.close_replaced()
         spec, own = self._spec, self._spec.controllers.listener
         kafka, zookeeper, secret = await _all_of(
-            self._kept.credentials(spec.kafka.credentials_ref, KAFKA, Access(spec.kafka.bootstrap_servers).addresses),
-            self._kept.credentials(spec.zookeeper.credentials_ref, ZOOKEEPER, Access(spec.zookeeper.connect).addresses),
-            self._kept.credentials(own.credentials_ref if controllers else None, KAFKA, self._controllers))
+            self._open.credentials(spec.kafka.credentials_ref, KAFKA, Access(spec.kafka.bootstrap_servers).addresses),
+            self._open.credentials(spec.zookeeper.credentials_ref, ZOOKEEPER, Access(spec.zookeeper.connect).addresses),
+            self._open.credentials(own.credentials_ref if controllers else None, KAFKA, self._controllers))
         to_controllers = replace(secret, properties=listener.client_properties(own, secret.properties))
         open_zookeeper, open_offsets, open_tree = self._openers.zookeeper, self._openers.offsets, self._openers.tree
         open_members = self._openers.memberships
-        brokers = self._kept.get("brokers", kafka, self._nodes)
+        brokers = self._open.get("brokers", kafka, self._nodes)
         return Clients(
             brokers=brokers,
-            controllers=self._kept.get("controllers", to_controllers, self._nodes) if controllers else brokers,
-            zookeeper=self._kept.get("zookeeper", zookeeper, lambda with_: open_zookeeper(with_.to(spec.zookeeper.connect))),
-            offsets=self._kept.get("offsets", kafka, lambda with_: open_offsets(with_.to(spec.kafka.bootstrap_servers))),
-            memberships=self._kept.get("members", kafka, lambda with_: open_members(with_.to(spec.kafka.bootstrap_servers))),
-            tree=self._kept.get("tree", zookeeper, lambda with_: open_tree(with_.to(spec.zookeeper.connect))),
+            controllers=self._open.get("controllers", to_controllers, self._nodes) if controllers else brokers,
+            zookeeper=self._open.get("zookeeper", zookeeper, lambda with_: open_zookeeper(with_.to(spec.zookeeper.connect))),
+            offsets=self._open.get("offsets", kafka, lambda with_: open_offsets(with_.to(spec.kafka.bootstrap_servers))),
+            memberships=self._open.get("members", kafka, lambda with_: open_members(with_.to(spec.kafka.bootstrap_servers))),
+            tree=self._open.get("tree", zookeeper, lambda with_: open_tree(with_.to(spec.zookeeper.connect))),
             encoder_secret=zookeeper.properties.get(ENCODER_SECRET),
             unchecked=_unchecked(kafka, zookeeper),
         )
@@ -223,7 +223,7 @@ class Credentialed:
 
     async def close(self) -> None:
         """Close every connection."""
-        await self._kept.close()
+        await self._open.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,23 +285,23 @@ class CredentialedGroups:
                  secrets: Answers, home: str = "") -> None:
         self._kafka, self._zookeeper = migration.spec.kafka, migration.spec.zookeeper
         self._openers = openers
-        self._kept = Kept(migration, workloads, secrets, home)
+        self._open = OpenClients(migration, workloads, secrets, home)
 
     async def clients(self) -> GroupClients:
         """The clients for this pass. Raises Refused and Unreachable where a Secret cannot be read or used."""
-        await self._kept.close_replaced()
+        await self._open.close_replaced()
         servers, wanted = self._kafka.bootstrap_servers, self._zookeeper
         secret, connect = (wanted.credentials_ref, wanted.connect) if wanted is not None else (None, "")
         kafka, zookeeper = await _all_of(
-            self._kept.credentials(self._kafka.credentials_ref, KAFKA, Access(servers).addresses),
-            self._kept.credentials(secret, ZOOKEEPER, Access(connect).addresses if connect else ()))
+            self._open.credentials(self._kafka.credentials_ref, KAFKA, Access(servers).addresses),
+            self._open.credentials(secret, ZOOKEEPER, Access(connect).addresses if connect else ()))
         return GroupClients(
-            groups=self._kept.get("groups", kafka, lambda with_: self._openers.groups(with_.to(servers))),
-            offsets=self._kept.get("offsets", kafka, lambda with_: self._openers.offsets(with_.to(servers))),
-            zookeeper=self._kept.get("zookeeper", zookeeper, lambda with_: self._openers.zookeeper(with_.to(connect)))
+            groups=self._open.get("groups", kafka, lambda with_: self._openers.groups(with_.to(servers))),
+            offsets=self._open.get("offsets", kafka, lambda with_: self._openers.offsets(with_.to(servers))),
+            zookeeper=self._open.get("zookeeper", zookeeper, lambda with_: self._openers.zookeeper(with_.to(connect)))
             if connect else None,
             unchecked=_unchecked(kafka, zookeeper))
 
     async def close(self) -> None:
         """Close every connection."""
-        await self._kept.close()
+        await self._open.close()

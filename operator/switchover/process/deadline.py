@@ -1,6 +1,6 @@
 """What is worked out for one object has a deadline, which no other object waits for.
 
-It is worked out in a thread of its own, beside the loop. Past so many seconds of processor an exception is raised in that
+It is worked out in a thread of its own, not on the loop. Past so many seconds of processor an exception is raised in that
 thread: Python delivers it at the next line. What is worked out is pure, so it may end anywhere, and may be begun again.
 """
 

@@ -32,7 +32,7 @@ from switchover.process.turns import Turns
 
 FINALIZER = "switchover.dev/finalizer"
 SILENCE_SECONDS = 120.0  # a loop that is overdue for longer is dead or hangs, unless it waits for its turn
-SEEN_SECONDS = 300.0     # for so long a pass may begin with what the watch told last
+SEEN_SECONDS = 300.0     # for so long a pass may begin with what the watch said last
 SELDOM_SECONDS = 120.0   # between passes of an object that took too much of the processor, whatever becomes of it meanwhile
 LAST_SECONDS = 5.0       # of an operator that ends, to let objects go
 LONGEST_PAUSE = 15.0     # seconds without the watch, or until a closed namespace is asked again
@@ -46,7 +46,7 @@ Release = Callable[[str], Awaitable[float | None]]
 SetFinalizer = Callable[[str, str, bool], Awaitable[Mapping[str, Any] | None]]
 IsEnding = Callable[[], Awaitable[bool]]
 Missing = Callable[[str], Awaitable[Sequence[str]]]
-"""Which rights are missing to watch a namespace, in words. Raises Unreachable and Refused."""
+"""Which rights are missing to watch a namespace. Raises Unreachable and Refused."""
 
 
 def spread(seconds: float, uid: str) -> float:
@@ -82,8 +82,8 @@ class Loop:
 class Loops:
     """The loops of all objects of one kind in one namespace.
 
-    `reconcile(name, found)` makes one pass over an object as the watch has told of it, None where it must be read, and
-    returns the seconds until the next. `release(name)` is asked instead once the object is being deleted: None lets it go,
+    `reconcile(name, found)` makes one pass over an object as the watch has seen it, None where it must be read, and
+    returns the seconds until the next. `release(name)` is asked instead once the object is being deleted: None releases it,
     a number asks again after so many seconds, for as long as it takes. Nothing is held once `is_ending()`: the namespace
     is being deleted, with all that could be taken back or gone on with. `leave(name)` is asked where another operator
     serves the object from now on. `close()` comes last, when no loop runs any more. `turns` bounds the passes of all loops
@@ -105,18 +105,18 @@ class Loops:
         self._loops: dict[str, Loop] = {}
 
     def noticed(self, found: Mapping[str, Any]) -> None:
-        """The object exists, as the watch-stream tells: start its loop, or wake it if something but status changed."""
+        """The object exists, as the watch-stream says: start its loop, or wake it if something but status changed."""
         metadata = found["metadata"]
         name, uid, now = metadata["name"], metadata["uid"], asyncio.get_running_loop().time()
         deleting, held, seen = "deletionTimestamp" in metadata, _is_held(metadata), _wakes(metadata)
         loop = self._loops.get(name)
         if loop is None or loop.uid != uid:
             self.forget(name)
-            loop = self._loops[name] = Loop(uid, seen, deleting, held, now + SILENCE_SECONDS, now, _kept(found), now,
+            loop = self._loops[name] = Loop(uid, seen, deleting, held, now + SILENCE_SECONDS, now, _packed(found), now,
                                             delay=MOVING if deleting or _is_under_way(found) else STANDING)
             loop.task = asyncio.create_task(self._drive(name, loop), name=f"loop of {name}")
             return
-        loop.found, loop.found_at = _kept(found), now
+        loop.found, loop.found_at = _packed(found), now
         if loop.seen != seen:
             loop.seen, loop.held, loop.deleting = seen, held, loop.deleting or deleting
             loop.woken_at = now if loop.woken_at is None else loop.woken_at
@@ -137,18 +137,18 @@ class Loops:
             await self._leave(name)
 
     async def stop(self) -> None:
-        """End all loops, as the operator does, and what they have opened. They may begin anew afterwards."""
+        """End all loops, as the operator does, and what they have opened. They may begin again afterwards."""
         tasks = [loop.task for loop in self._loops.values() if loop.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._let_go_of(tuple(self._loops))
+        await self._free(tuple(self._loops))
         self._loops.clear()
         await self._close()
 
-    async def _let_go_of(self, names: Sequence[str]) -> None:
+    async def _free(self, names: Sequence[str]) -> None:
         """Hold none of them any more if their namespace is ending: Kubernetes deletes the pods of a namespace first, the
-        operator's among them, and the objects when nobody would be left to let them go."""
+        operator's among them, and the objects when nobody would be left to remove the finalizers."""
         with contextlib.suppress(Unreachable, Refused, Fenced, TimeoutError):
             async with asyncio.timeout(LAST_SECONDS):
                 if names and await self._is_ending():
@@ -191,7 +191,7 @@ class Loops:
                     self._failed(name, error, delay)
                     unanswered = isinstance(error, Unreachable)
             ended, loop.served = clock(), True
-            loop.last_pass = loop.last_pass if unanswered else ended       # it was not looked at: whoever is called is told
+            loop.last_pass = loop.last_pass if unanswered else ended       # it was not looked at: somebody is called
             self._metrics.pass_seconds.observe(ended - started)
             if delay is None:
                 loop.due = float("inf")
@@ -207,8 +207,8 @@ class Loops:
         if not loop.deleting and not loop.held:
             found = await self._set_finalizer(name, FINALIZER, True)
             loop.held, loop.deleting = found is not None, found is None
-            if found is not None:              # what the watch told is older than that: nothing could be recorded upon it
-                loop.found, loop.seen = _kept(found), _wakes(found["metadata"])
+            if found is not None:              # what the watch said is older than that: nothing could be recorded upon it
+                loop.found, loop.seen = _packed(found), _wakes(found["metadata"])
         if not loop.deleting:
             now = asyncio.get_running_loop().time()
             afresh = afresh or loop.delay == AT_ONCE or now - loop.found_at > SEEN_SECONDS
@@ -243,7 +243,7 @@ class Loops:
         )
 
 
-def _kept(found: Mapping[str, Any]) -> Packed:
+def _packed(found: Mapping[str, Any]) -> Packed:
     """The object without the record of who wrote which field, which nobody asks for and which is half of it."""
     metadata = {key: value for key, value in found["metadata"].items() if key != "managedFields"}
     return Packed({**found, "metadata": metadata})
@@ -280,7 +280,7 @@ class LoopsByNamespace:
         return self._loops[namespace]
 
     async def stop(self) -> None:
-        """End all loops; they may begin anew afterwards."""
+        """End all loops; they may begin again afterwards."""
         for loops in tuple(self._loops.values()):
             await loops.stop()
 
@@ -336,7 +336,7 @@ def register(watch: Watch, resource: tuple[str, str, str], loops: LoopsByNamespa
 
 
 def why_dead(watch: Watch, now: float) -> str:
-    """Why the kubelet had better start the process anew, or "": a loop hangs, or nothing at all is watched.
+    """Why the kubelet had better restart the process, or "": a loop hangs, or nothing at all is watched.
 
     Many passes that wait for their turn are no reason: it would only begin with all of them again.
     """
@@ -384,7 +384,7 @@ async def serve(watch: Watch, missing: Missing, metrics: Metrics) -> None:
 
 
 async def _watch_what_is_open(watch: Watch, missing: Missing, metrics: Metrics, end: asyncio.Event) -> bool:
-    """Watch until it is told to end, which is True, or until a namespace that was closed can be watched as well."""
+    """Watch until it is to end, which is True, or until a namespace that was closed can be watched as well."""
     closed = {namespace: why for namespace in watch.namespaces if (why := await _why_closed(namespace, missing))}
     if len(closed) == len(watch.namespaces):
         raise Closed("; ".join(closed.values()))
@@ -449,7 +449,7 @@ class NoDiffs(kopf.DiffBaseStorage):
         return kopf.BodyEssence()
 
     def fetch(self, *, body: kopf.Body) -> kopf.BodyEssence | None:
-        """Nothing was kept."""
+        """Nothing was stored."""
         return None
 
     def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:

@@ -36,7 +36,7 @@ class Leadership:
         self._held_at = -float("inf")
         self._before: set[str] = set()
         self.leads = not name
-        self.silence = ""                # why nobody can tell who leads, in words
+        self.silence = ""                # why it is unknown who leads
 
     @property
     def before(self) -> Set[str]:
@@ -54,7 +54,7 @@ class Leadership:
             await self._while_leading(work)
 
     async def _won(self) -> bool:
-        """Wait until the Lease is ours; False: told to end before."""
+        """Wait until the Lease is ours; False: SIGTERM came before."""
         loop, waiting = asyncio.get_running_loop(), asyncio.create_task(self._win(), name=f"Lease {self._name}")
         loop.add_signal_handler(signal.SIGTERM, waiting.cancel)
         await asyncio.wait({waiting})
@@ -75,7 +75,7 @@ class Leadership:
         logger.info("leading%s", f" after {last}" if last else "")
 
     async def _ask(self) -> str:
-        """Who holds it; "" where nobody can tell."""
+        """Who holds it; "" where that is unknown."""
         at = asyncio.get_running_loop().time()
         try:
             found = await self._workloads.hold_lease(self._name, self._identity, LASTS_SECONDS)

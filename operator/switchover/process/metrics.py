@@ -1,4 +1,4 @@
-"""What the operator tells Prometheus, about itself and about its migrations.
+"""What the operator reports to Prometheus, about itself and about its migrations.
 
 No label carries a name that a user chose: migrations go by their uid. One metric says which name that is.
 """
@@ -30,7 +30,7 @@ _noticed: ContextVar[float | None] = ContextVar("noticed", default=None)
 
 
 @dataclass(slots=True)
-class _Told:
+class _Latest:
     """The last figures of one migration, and how long its gates made it wait while this process was there."""
 
     uid: str
@@ -42,28 +42,28 @@ class MigrationFigures:
     """Those of all migrations of one kind in one namespace, by their names; those of one that is gone vanish with it."""
 
     def __init__(self) -> None:
-        self._told: dict[str, _Told] = {}
+        self._latest: dict[str, _Latest] = {}
 
     def told(self, name: str, uid: str, figures: Sequence[Figure], waits: Mapping[str, float]) -> None:
         """The figures after one pass; `waits` are the seconds that it adds to each gate."""
-        if name not in self._told or self._told[name].uid != uid:
-            self._told[name] = _Told(uid)
-        known = self._told[name]
+        if name not in self._latest or self._latest[name].uid != uid:
+            self._latest[name] = _Latest(uid)
+        known = self._latest[name]
         known.figures = tuple(map(shared, figures))
         known.waits.update(waits)                                # adds
 
     def gone(self, name: str) -> None:
         """The migration does not exist any more."""
-        self._told.pop(name, None)
+        self._latest.pop(name, None)
 
     def names(self) -> Iterator[tuple[str, str]]:
         """The uid and the name of each migration."""
-        for name, known in tuple(self._told.items()):            # scraped by another thread
+        for name, known in tuple(self._latest.items()):            # scraped by another thread
             yield known.uid, name
 
     def all(self) -> Iterator[tuple[str, Figure]]:
         """Each figure with the uid of its migration."""
-        for known in tuple(self._told.values()):                 # scraped by another thread
+        for known in tuple(self._latest.values()):                 # scraped by another thread
             for figure in known.figures:
                 yield known.uid, figure
             for gate, spent in tuple(known.waits.items()):
@@ -86,8 +86,8 @@ class _AllFigures(Collector):
         yield info
         families = {name: (CounterMetricFamily if metric.counter else GaugeMetricFamily)(
             name, metric.says, labels=("migration", *metric.labels)) for name, metric in METRICS.items()}
-        for told in tuple(self.known.values()):
-            for uid, figure in told.all():
+        for latest in tuple(self.known.values()):
+            for uid, figure in latest.all():
                 families[figure.metric].add_metric((uid, *figure.labels), figure.value)
         yield from families.values()
 
@@ -142,21 +142,21 @@ class Metrics:
             labelnames=("kind",), registry=registry,
         )
 
-    def tell_leads(self, leads: Callable[[], bool]) -> None:
+    def watch_leads(self, leads: Callable[[], bool]) -> None:
         """Whether this instance acts, from now on."""
         self._leads.set_function(leads)
 
-    def tell_turns(self, waiting: Callable[[], float], running: Callable[[], float]) -> None:
+    def watch_turns(self, waiting: Callable[[], float], running: Callable[[], float]) -> None:
         """How many passes wait and go on, from now on."""
         self._waiting.set_function(waiting)
         self._running.set_function(running)
 
-    def tell_watches(self, age: Callable[[], float]) -> None:
-        """How old what the watches tell is, in seconds, from now on; asked by another thread."""
+    def watch_age(self, age: Callable[[], float]) -> None:
+        """How old what the watches say is, in seconds, from now on; asked by another thread."""
         self._watch_age.set_function(age)
 
     def migrations(self, kind: str, namespace: str) -> MigrationFigures:
-        """Where the figures of that kind of migration in that namespace are told."""
+        """Where the figures of that kind of migration in that namespace go."""
         return self._figures.known.setdefault((kind, namespace), MigrationFigures())
 
     def notice(self, at: float) -> None:

@@ -36,7 +36,7 @@ class Page(NamedTuple):
 
 
 Pages = Mapping[str, Callable[[str], Awaitable[Page]]]
-"""By their paths; each is told what the asker accepts."""
+"""By their paths; each gets what the asker accepts."""
 
 
 def health(why_dead: Callable[[], str], why_not_ready: Callable[[], str]) -> Pages:
@@ -52,7 +52,7 @@ def health(why_dead: Callable[[], str], why_not_ready: Callable[[], str]) -> Pag
 
 
 def metrics(registry: CollectorRegistry) -> Pages:
-    """METRICS, for Prometheus; they are put together beside the event loop."""
+    """METRICS, for Prometheus; they are put together in another thread."""
     async def answer(accept: str) -> Page:
         encoder, kind = choose_encoder(accept)
         return Page(HTTPStatus.OK, await asyncio.to_thread(encoder, registry), kind)
@@ -74,7 +74,7 @@ async def answering(port: int, pages: Pages) -> AsyncIterator[None]:
         try:
             async with asyncio.timeout(SECONDS):
                 page = await _asked(reader, pages, lambda: connected.update({writer: True}))
-                await _tell(writer, page)
+                await _answer(writer, page)
         except (TimeoutError, OSError, asyncio.IncompleteReadError):
             pass
         finally:
@@ -108,7 +108,7 @@ def _none(status: HTTPStatus) -> Page:
     return Page(status, f"{status.phrase}\n".encode())
 
 
-async def _tell(writer: asyncio.StreamWriter, page: Page) -> None:
+async def _answer(writer: asyncio.StreamWriter, page: Page) -> None:
     """The page, which has its memory until whoever asked has read it."""
     with contextlib.ExitStack() as held:
         try:

@@ -56,8 +56,8 @@ async def run_operator(settings: Settings) -> None:
                       metrics.notified) if settings.webhook is not None else None
     turns, deadline = Turns(metrics.turn_seconds.observe), Deadline()
     leadership = Leadership(KubernetesWorkloads(server, clock), settings.leader_lease, settings.identity)
-    metrics.tell_leads(lambda: leadership.leads)
-    metrics.tell_turns(lambda: turns.waiting, lambda: turns.running)
+    metrics.watch_leads(lambda: leadership.leads)
+    metrics.watch_turns(lambda: turns.waiting, lambda: turns.running)
     now = asyncio.get_running_loop().time
     watch = Watch(settings.watched, turns, settings.selector)
     login = kopf.login_with_kubeconfig if settings.kubeconfig else kopf.login_with_service_account
@@ -65,7 +65,7 @@ async def run_operator(settings: Settings) -> None:
     served: dict[tuple[str, str], tuple[str, ...]] = {}
 
     watched: dict[str, WatchedServer] = {}           # one of each namespace, for both kinds
-    metrics.tell_watches(lambda: max((each.age(now()) for each in tuple(watched.values())), default=0.0))
+    metrics.watch_age(lambda: max((each.age(now()) for each in tuple(watched.values())), default=0.0))
 
     def add(name: str, plural: str, kind: Kind[M, P],
             connections: Callable[[ApiServer, KubernetesWorkloads, KubernetesWorkloads], Connect[M, P]]) -> None:
@@ -122,4 +122,4 @@ def log_as(settings: Settings) -> None:
     logging.getLogger().setLevel(settings.log_level)
     for chatty in ("aiohttp.access", "kopf.objects", "kopf.activities"):      # every probe, every event of the watch
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    logging.getLogger("kazoo").setLevel(logging.ERROR)     # every failed attempt; the status tells of ZooKeeper
+    logging.getLogger("kazoo").setLevel(logging.ERROR)     # every failed attempt; the status reports on ZooKeeper

@@ -1,4 +1,4 @@
-"""What the operator is told through its environment."""
+"""What the operator gets through its environment."""
 
 import json
 import re
@@ -53,7 +53,7 @@ class Settings:
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Read the settings; raises BadSettings in words.
+    """Read the settings; raises BadSettings.
 
     | variable     | meaning                                            | default |
     |--------------|----------------------------------------------------|---------|

@@ -9,7 +9,7 @@ AT_ONCE = 32
 """Passes of one lane that have a turn. What they read is in memory together, and the loop computes for one at a time; but a
 pass waits for most of its time, up to a tenth of a second each until groups are described and swept together."""
 MOST = 48
-"""Passes of one lane that go on, with those that have kept their turn for too long: while there are so many, none begins."""
+"""Passes of one lane that go on, with those that have had their turn for too long: while there are so many, none begins."""
 TURN_SECONDS = 5.0
 """How long a pass keeps its turn. One that takes longer waits for somebody's answer: it goes on, and others begin."""
 
@@ -71,7 +71,7 @@ class Lane:
 
 class Turns:
     """Turns for the passes of all migrations of an operator: what moves and what stands have lanes of their own, so that
-    neither waits for the other. `waited` is told for how many seconds each has waited."""
+    neither waits for the other. `waited` is called with the seconds that each has waited."""
 
     def __init__(self, waited: Callable[[float], None] = lambda _: None, at_once: int = AT_ONCE, most: int = MOST) -> None:
         self._waited = waited

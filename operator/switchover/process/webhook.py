@@ -1,4 +1,4 @@
-"""The webhook that news are sent to. Nobody waits for it, and nothing of its address, which is a secret, is ever told."""
+"""The webhook that news are sent to. Nobody waits for it, and nothing of its address, which is a secret, is ever shown."""
 
 import asyncio
 import logging
@@ -36,7 +36,7 @@ RETRY = retry(5, 1.0)
 
 
 class Undeliverable(Exception):
-    """The message was not taken; the words hold nothing of the address."""
+    """The message was not taken; the text holds nothing of the address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Webhook:
                 self._sender = asyncio.create_task(self._send_all(), name="webhook")
             try:
                 self._messages.put_nowait(_Message(body, undelivered))
-            except asyncio.QueueFull:              # the sender tells what is wrong with those before it
+            except asyncio.QueueFull:              # the sender reports what is wrong with those before it
                 self._sent(False)
 
         return notify
@@ -99,7 +99,7 @@ class Webhook:
                 await self._post(message.body)
             except Undeliverable as error:
                 self._sent(False)
-                await self._tell(str(error), message.undelivered)
+                await self._report(str(error), message.undelivered)
             else:
                 self._sent(True)
                 if self._failing:
@@ -108,12 +108,12 @@ class Webhook:
             finally:
                 self._messages.task_done()
 
-    async def _tell(self, why: str, undelivered: Undelivered) -> None:
+    async def _report(self, why: str, undelivered: Undelivered) -> None:
         """Once, until a message is taken again."""
         if not self._failing:
             self._failing = True
             logger.warning("webhook: %s", why)
-            await undelivered(f"the webhook was not told: {why}; further failures are counted and not told")
+            await undelivered(f"the webhook took no message: {why}; further failures are counted, not reported")
 
     async def _post(self, body: bytes) -> None:
         address = await asyncio.to_thread(self._read_address)
@@ -127,7 +127,7 @@ class Webhook:
             raise Undeliverable(f"HTTP {status}")
 
     def _why(self, error: Exception) -> str:
-        """An error in words of ours: its own have the address."""
+        """An error in a text of ours: its own has the address."""
         match error:
             case TimeoutError():
                 return f"no answer within {self._attempt.total:g} s"

@@ -20,12 +20,12 @@ class Note:
 ALTER_CONFIG_POLICY = Note("AlterConfigPolicy", "an `alter.config.policy.class.name` is configured (KAFKA-19026)")
 ASSIGNMENT_UNDERSTOOD = Note(
     "AssignmentUnderstood",
-    "who owns what fits one strategy: the migration-enabled consumer must be told the same")
+    "who owns what fits one strategy: the migration-enabled consumer must be given the same")
 AUTOSCALER_IS_PAUSED = Note(
     "AutoscalerIsPaused",
     "an HPA or ScaledObject will be paused meanwhile, and given back as it was")
 AUTOSCALER_OWNS_REPLICAS = Note("AutoscalerOwnsReplicas", "an autoscaler sets the replicas of a StatefulSet")
-BROKER_DATA_IS_ON_A_NODE = Note("BrokerDataIsOnANode", "a log directory, as the broker tells it, lies on a hostPath")
+BROKER_DATA_IS_ON_A_NODE = Note("BrokerDataIsOnANode", "a log directory, as the broker reports it, lies on a hostPath")
 BROKER_IS_UPGRADED = Note(
     "BrokerIsUpgraded",
     "a broker is older than Kafka 3.9, and `spec.upgrade` brings it there: it restarts once more")
@@ -64,10 +64,10 @@ FOREIGN_CLASS = Note(
     "run")
 GITOPS_OWNED = Note(
     "GitOpsOwned",
-    "an Argo CD Application, a Flux HelmRelease or a bundle of Rancher's Fleet owns a StatefulSet; the cure is"
+    "an Argo CD Application, a Flux HelmRelease or a bundle of Rancher's Fleet owns a StatefulSet; the finding says"
     " what to paste")
-GITOPS_OWNS_IT = Note("GitOpsOwnsIt", "Argo CD or Flux applies a workload again and again; the cure is what to paste")
-GITOPS_TOLERATES = Note("GitOpsTolerates", "Flux owns a StatefulSet and was told to leave it alone")
+GITOPS_OWNS_IT = Note("GitOpsOwnsIt", "Argo CD or Flux applies a workload again and again; the finding says what to paste")
+GITOPS_TOLERATES = Note("GitOpsTolerates", "Flux owns a StatefulSet and is set to leave it alone")
 GROUP_HAS_NO_MEMBERS = Note(
     "GroupHasNoMembers",
     "a group of `spec.gates.groups` has no members: batches of brokers wait while it has something to consume and nobody "
@@ -95,7 +95,7 @@ NO_BUDGET = Note("NoBudget", "no PodDisruptionBudget selects a broker's pod")
 NO_READINESS_PROBE = Note("NoReadinessProbe", "the brokers have no readiness probe")
 NODE_WOULD_BE_CREATED = Note(
     "NodeWouldBeCreated",
-    "dual write writes a node under another name, beside the one that is there")
+    "dual write writes a node under another name, next to the one that is there")
 NODE_WOULD_BE_DELETED = Note("NodeWouldBeDeleted", "dual write deletes a node that says nothing")
 NODE_WOULD_BE_REWRITTEN = Note("NodeWouldBeRewritten", "dual write gives a node another content")
 NODES_UNSEEN = Note("NodesUnseen", "the operator has no right to read nodes")

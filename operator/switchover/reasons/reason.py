@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Urgency(StrEnum):
-    """How soon somebody must act, in words."""
+    """How soon somebody must act."""
 
     NOW = "**now**: something is at risk while it lasts"
     STANDS = "**when you can**: the migration stands until somebody acts, and nothing is at risk meanwhile"
