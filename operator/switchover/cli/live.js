@@ -1,9 +1,9 @@
 "use strict";
-// Reads this page again and again. What has the focus keeps it, and the page stays where it was scrolled to.
+// Reads this page again and again. The focus stays, and the page stays where it was scrolled to.
 const pause = Number(document.currentScript.dataset.seconds) * 1000;
 let read = new Date();
 
-function tell(words) {
+function say(text) {
   let note = document.getElementById("live");
   if (!note) {
     note = document.createElement("p");
@@ -12,8 +12,8 @@ function tell(words) {
     note.setAttribute("role", "status");
     document.body.prepend(note);
   }
-  const told = `${words} What stands here was read at ${read.toISOString().slice(11, 19)} UTC.`;
-  if (note.textContent !== told) note.textContent = told;
+  const line = `${text} What stands here was read at ${read.toISOString().slice(11, 19)} UTC.`;
+  if (note.textContent !== line) note.textContent = line;
 }
 
 function show(page) {
@@ -29,14 +29,14 @@ async function again() {
     const answer = await fetch(location.href, {cache: "no-store"});
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (!answer.ok && !document.querySelector("main.trouble")) {
-      tell([...page.querySelectorAll("main p")].map((line) => line.textContent).join(" "));
+      say([...page.querySelectorAll("main p")].map((line) => line.textContent).join(" "));
     } else if (!getSelection().isCollapsed) {
-      tell("Not refreshed while text is selected.");
+      say("Not refreshed while text is selected.");
     } else {
       show(page);
     }
   } catch {
-    tell("switchover dashboard does not answer any more.");
+    say("switchover dashboard does not answer any more.");
   }
   setTimeout(again, pause);
 }

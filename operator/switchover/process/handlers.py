@@ -34,7 +34,7 @@ FINALIZER = "switchover.dev/finalizer"
 SILENCE_SECONDS = 120.0  # a loop that is overdue for longer is dead or hangs, unless it waits for its turn
 SEEN_SECONDS = 300.0     # for so long a pass may begin with what the watch said last
 SELDOM_SECONDS = 120.0   # between passes of an object that took too much of the processor, whatever becomes of it meanwhile
-LAST_SECONDS = 5.0       # of an operator that ends, to let objects go
+LAST_SECONDS = 5.0       # of an operator that ends, to remove finalizers
 LONGEST_PAUSE = 15.0     # seconds without the watch, or until a closed namespace is asked again
 
 logger = logging.getLogger(__name__)
