@@ -234,7 +234,7 @@ async def test_a_broker_that_has_just_started_and_knows_of_none_is_no_evidence()
             with pytest.raises(Unreachable, match=f"{node.address}: has just started, and knows of no broker yet"):
                 await question
         assert await known(patient_wire({}).metadata(node.address), stretched(10), WallClock()) == Unknown(
-            f"{node.address}: has just started, and knows of no broker yet", untold=True)
+            f"{node.address}: has just started, and knows of no broker yet", no_metadata=True)
 
 
 async def test_a_node_that_wants_a_password_hashed_for_minutes_is_refused() -> None:

@@ -40,7 +40,7 @@ from switchover.kafka.client.group_answers import described_group
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import (
     LEFT,
-    UNTOLD,
+    NO_EPOCH,
     BrokerGroups,
     Group,
     GroupState,
@@ -236,7 +236,7 @@ async def test_nobody_answers() -> None:
 async def test_a_group_that_does_not_exist(which: str, request: pytest.FixtureRequest) -> None:
     server: KRaftNode = request.getfixturevalue(which)
     seen = await eventually(lambda: asking(server.address).describe("missing"), lambda _: True)
-    assert seen == Group("missing", 1, GroupType.CLASSIC, GroupState.DEAD, "", UNTOLD, UNTOLD, "", ())
+    assert seen == Group("missing", 1, GroupType.CLASSIC, GroupState.DEAD, "", NO_EPOCH, NO_EPOCH, "", ())
 
 
 async def test_a_share_group(newest_kafka: KRaftNode) -> None:
@@ -279,7 +279,7 @@ async def test_real_cooperative_clients(which: str, request: pytest.FixtureReque
     await create_topic(server, topic, PARTITIONS)
     with client(server, topic, "coop", "one", tmp_path, ASSIGNOR="cooperative-sticky"):
         first = await settled(groups, "coop", 1)
-        assert (first.members[0].user_data, first.epoch) == (0, UNTOLD)
+        assert (first.members[0].user_data, first.epoch) == (0, NO_EPOCH)
         with client(server, topic, "coop", "two", tmp_path, ASSIGNOR="cooperative-sticky"):
             seen = await settled(groups, "coop", 2, PARTITIONS)
             assert (seen.type, seen.protocol_type, seen.assignor) == (GroupType.CLASSIC, "consumer", "cooperative-sticky")
@@ -349,7 +349,7 @@ async def test_real_clients_of_both_protocols_in_one_group(
     await create_topic(server, topic, PARTITIONS)
     with client(server, topic, "mixed", "old", tmp_path, ASSIGNOR="range"):
         before = await settled(groups, "mixed", 1)
-        assert (before.type, before.assignor, before.epoch) == (GroupType.CLASSIC, "range", UNTOLD)
+        assert (before.type, before.assignor, before.epoch) == (GroupType.CLASSIC, "range", NO_EPOCH)
         with client(server, topic, "mixed", "new", tmp_path, GROUP_PROTOCOL="consumer"):
             seen = await settled(groups, "mixed", 2)
             assert (seen.type, seen.protocol_type, seen.assignor) == (GroupType.CONSUMER, "consumer", "uniform")

@@ -21,7 +21,7 @@ from switchover.cluster.gates.on_record import RECORD_HOLDS
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import WriteNodeFiles
-from switchover.kafka.client.metadata import told_address
+from switchover.kafka.client.metadata import advertised_address
 from switchover.metadata.image import MigrationState
 from switchover.network.addresses import Address
 from switchover.zookeeper.client import znodes
@@ -118,7 +118,7 @@ def test_what_is_no_host_is_refused_wherever_it_is_read(host: str) -> None:
     with pytest.raises(ValueError, match="no name or address of a host"):
         Address(host, 9092)
     with pytest.raises(Malformed, match="broker 7 is said to listen at '"):
-        told_address("broker 7", host, 9092)
+        advertised_address("broker 7", host, 9092)
     with pytest.raises(ValueError, match=r"endpoint '|no name or address"):
         znodes.endpoints(json.dumps({"endpoints": [f"A://{host}{'x]' if host == '[::1]' else ''}:9092"]}).encode())
 

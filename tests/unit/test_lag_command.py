@@ -310,7 +310,7 @@ async def test_one_sample_tells_what_it_proves_and_what_needs_time():
     assert {group.name: group.effect for group in report.groups} == {
         "lost": Effect.FAIL, "busy": Effect.INCONCLUSIVE, "new": Effect.HOLD, "drained": Effect.PASS}
     words = shown(report)
-    assert "busy: a-1 is UNKNOWN: not judged yet: lag 500, and one sample does not tell whether it is worked off" in words
+    assert "busy: a-1 is UNKNOWN: not judged yet: lag 500, and one sample does not show whether it is worked off" in words
     assert any(line.startswith("lost: c-0 is LOST: the log starts at 10") for line in words)
     assert any(line.startswith("new: b-0 is UNCOMMITTED") for line in words)
     busy = next(group for group in json.loads(document(report))["groups"] if group["group"] == "busy")

@@ -177,7 +177,7 @@ def test_no_more_differences_are_named_than_somebody_reads() -> None:
     ("/kafka-acl/Topic/t", b'{"version": 2, "acls": []}', "version of the ACLs is not 1"),
     ("/kafka-acl/Topic/t",
      b'{"version": 1, "acls": [{"principal": "u", "host": "*", "permissionType": "Allow", "operation": "Nothing"}]}',
-     "unknown word 'Nothing'"),
+     "unknown name 'Nothing'"),
     ("/config/users/u", b'{"config": {"foo_rate": "10"}}', "foo_rate is no quota of Kafka's, and the migration would"),
     ("/config/users/u/clients/c", b'{"config": {"connection_creation_rate": "10"}}', "connection_creation_rate is no quota"),
     ("/config/clients/c", b'{"config": {"owner": "team-a"}}', "owner is no quota of Kafka's"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fakes.views import metadata_answer
 from switchover.answers import memory
-from switchover.answers.errors import Refused, Untold
+from switchover.answers.errors import NoMetadata, Refused
 from switchover.cluster.observe.views import MOST_PARTITIONS, whole
 from switchover.kafka.client.bounds import Unreadable
 from switchover.kafka.client.metadata import PARTITION, WholeViews
@@ -76,7 +76,7 @@ def test_an_answer_that_ends_early_is_unreadable(before: Told) -> None:
 
 
 def test_a_broker_that_knows_of_none_has_not_been_told() -> None:
-    with pytest.raises(Untold):
+    with pytest.raises(NoMetadata):
         WholeViews().read(BROKER, answer(ALL, known=()))
 
 
@@ -85,7 +85,7 @@ def test_more_partitions_than_there_is_memory_for_are_refused_before_they_are_re
     monkeypatch.setattr(memory, "ANSWERS", budget)
     views = WholeViews()
     views.read(BROKER, answer(ALL))
-    with pytest.raises(Refused, match=r"7 partitions, of which broker kafka-0:9092 tells, is more than there is memory for"):
+    with pytest.raises(Refused, match=r"a view of 7 partitions from broker kafka-0:9092 is more than there is memory for"):
         views.read(BROKER, answer([*ALL, Partition("b", 3, 1, (1,), (1,))]))
     assert budget.held == PARTITION * len(ALL)
     del views

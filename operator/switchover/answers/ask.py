@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, Generic, TypeVar
 
 from switchover.answers.clock import Clock
-from switchover.answers.errors import Fenced, Malformed, Refused, Unreachable, Untold
+from switchover.answers.errors import Fenced, Malformed, NoMetadata, Refused, Unreachable
 from switchover.answers.observed import Known, Observed, Unknown
 from switchover.runtime.defects import place_of
 
@@ -47,7 +47,7 @@ async def _observed(answer: Awaitable[Known[T]], seconds: float) -> Observed[T]:
     except Refused as error:
         return Unknown(str(error), refused=True, malformed=isinstance(error, Malformed))
     except (Unreachable, Fenced) as error:
-        return Unknown(str(error), untold=isinstance(error, Untold))
+        return Unknown(str(error), no_metadata=isinstance(error, NoMetadata))
     except TimeoutError:
         return Unknown(f"no answer within {seconds:.0f} s")
     except Exception as error:
@@ -62,7 +62,7 @@ class Answers:
     """Answers by what was asked (`key`), each with the time of asking: asked once for all who want the same, and good for
     some seconds.
 
-    Who asks while somebody does already waits for that answer; an error is told to all of them, and is not kept. An answer
+    Who asks while somebody does already waits for that answer. All of them get an error, and it is not stored. An answer
     holds only for what it is `made_of`: another spec, another list of names is asked for at once.
     """
 
@@ -73,7 +73,7 @@ class Answers:
         self._answers: dict[Hashable, tuple[object, Known[Any]]] = {}
         self._asking: dict[Hashable, tuple[object, asyncio.Task[Known[Any]]]] = {}
 
-    def kept(self, key: Hashable, seconds: float, made_of: object = None) -> Known[Any] | None:
+    def newest(self, key: Hashable, seconds: float, made_of: object = None) -> Known[Any] | None:
         """The answer that was asked for less than `seconds` ago, where there is one."""
         found, last = self._answers.get(key, (None, None))
         return last if last is not None and found == made_of and self._now() - last.at < seconds else None
@@ -85,15 +85,15 @@ class Answers:
         Where a new one is slow, the last one while it is no older than `at_most`: that holds nobody up who has an older one.
         Raises what asking raises, TimeoutError, and Unreachable where whoever had asked gave up.
         """
-        if (fresh := self.kept(key, seconds, made_of)) is not None:
+        if (fresh := self.newest(key, seconds, made_of)) is not None:
             return fresh
-        kept = self.kept(key, float("inf"), made_of)
+        last = self.newest(key, float("inf"), made_of)
         asked_of, task = self._asking.get(key, (None, None))
         if task is None or task.done() or asked_of != made_of:
             task = asyncio.create_task(self._ask(key, ask, made_of, within))
             task.add_done_callback(_seen)
             self._asking[key] = made_of, task
-        spared = kept if kept is not None and self._now() - kept.at < at_most else None
+        spared = last if last is not None and self._now() - last.at < at_most else None
         done, _ = await asyncio.wait({task}, timeout=None if spared is None else PATIENCE_SECONDS)
         if not done and spared is not None:
             return spared
@@ -142,7 +142,7 @@ class Answers:
 
 
 def _seen(task: "asyncio.Task[Any]") -> None:
-    """Its error was told to whoever waited; nobody may be left."""
+    """Whoever waited has its error; nobody may be left."""
     if not task.cancelled():
         task.exception()
 

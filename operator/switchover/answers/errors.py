@@ -9,7 +9,7 @@ class NotListening(Unreachable):
     """The host answered that nobody listens on that port, or there is no such host."""
 
 
-class Untold(Unreachable):
+class NoMetadata(Unreachable):
     """A broker answered that it knows of no broker, not even of itself."""
 
 

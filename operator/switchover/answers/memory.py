@@ -13,7 +13,7 @@ from switchover.answers.errors import Refused, Unreachable
 
 MIB = 1024 * 1024
 AT_REST = 160 * MIB
-"""What the operator uses beside answers, in bytes: 136 MiB at most in `make demo` (docs/measurements.md)."""
+"""What the operator uses apart from answers, in bytes: 136 MiB at most in `make demo` (docs/measurements.md)."""
 LEAST, MOST = 64 * MIB, 2048 * MIB
 """Kafka's raft layer sends up to 8 MiB of the metadata log at once, whatever the operator's limit is."""
 FILES: tuple[Path, ...] = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))

@@ -16,16 +16,16 @@ class Known(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Nothing could be observed; `why` names the culprit in words that a person on call can use.
+    """Nothing could be observed; `why` names the culprit for a person on call.
 
     `refused` when the other side understood and said no: it will go on saying so until a person acts. `malformed` as well
-    when it told something that breaks its protocol. `untold` when it answers, and nobody has told it anything yet.
+    when its answer breaks the protocol. `no_metadata` when a broker answers that it has no metadata yet.
     """
 
     why: str
     refused: bool = False
     malformed: bool = False
-    untold: bool = False
+    no_metadata: bool = False
 
 
 Observed = Known[T_co] | Unknown

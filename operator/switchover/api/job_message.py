@@ -17,7 +17,7 @@ NONCE = "SWITCHOVER_NONCE"
 VERSION = 1
 """A message without a version, as releases before wrote it, is read as version 1."""
 LARGEST = 4096
-"""Bytes that a kubelet keeps of a termination message."""
+"""Bytes that a kubelet stores of a termination message."""
 SHOWN = 300
 """Characters that are shown of a message that is no job's own."""
 
@@ -61,7 +61,7 @@ class JobMessage:
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def audit_verdict(self) -> AuditVerdict | None:
-        """None where there is none. Raises ValueError, in words, for one that is not known."""
+        """None where there is none. Raises ValueError for one that is not known."""
         try:
             return AuditVerdict(self.verdict) if self.verdict else None
         except ValueError:
@@ -71,19 +71,19 @@ class JobMessage:
         """As JSON on one line, whose longest values are shortened from their ends to what a kubelet keeps."""
         own = {"job": self.job, "result": self.result, "verdict": self.verdict, "reason": self.reason,
                "evidence": list(self.evidence), "nonce": self.nonce}
-        told: dict[str, Any] = {"version": VERSION, **{key: value for key, value in own.items() if value}}
-        told |= {key: value for key, value in self.more.items() if value is not None}
-        while len((line := json.dumps(told)).encode()) > LARGEST:
-            longest = max(told, key=lambda key: len(json.dumps(told[key])))
-            value = told[longest]
-            told[longest] = value[: len(value) // 2] if isinstance(value, (str, list, tuple)) else "…"
+        fields: dict[str, Any] = {"version": VERSION, **{key: value for key, value in own.items() if value}}
+        fields |= {key: value for key, value in self.more.items() if value is not None}
+        while len((line := json.dumps(fields)).encode()) > LARGEST:
+            longest = max(fields, key=lambda key: len(json.dumps(fields[key])))
+            value = fields[longest]
+            fields[longest] = value[: len(value) // 2] if isinstance(value, (str, list, tuple)) else "…"
         return line
 
 
 def read(text: str) -> JobMessage:
     """The message that a job left. What no job wrote, such as the last line of a log, is the reason of one without a result.
 
-    Raises ValueError, in words, for a version that is not known: its fields may mean something else.
+    Raises ValueError for a version that is not known: its fields may mean something else.
     """
     try:
         content = foreign_json.parsed(text)

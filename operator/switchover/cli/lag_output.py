@@ -84,7 +84,7 @@ def findings(group: GroupReport) -> Iterator[str]:
         yield ("it is gone: it was there before, and the brokers know of no member and no offset of it any more; it was"
                " deleted, its topics were, or it ran out (offsets.retention.minutes)")
     else:
-        yield from sentences.beside(assessment.group)
+        yield from sentences.preconditions(assessment.group)
     unread = grouped((why, str(which)) for which, why in assessment.reading.failed.items()
                      if which in assessment.group.expected or isinstance(which, str))
     for why, names in unread.items():

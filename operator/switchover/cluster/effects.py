@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from switchover.engine.effects import Elsewhere
-from switchover.metadata.cluster import Entity, entity_words
+from switchover.metadata.cluster import Entity, entity_text
 from switchover.network.addresses import Address
 
 
@@ -71,4 +71,4 @@ class SetQuota(Elsewhere):
     value: float | None
 
     def __str__(self) -> str:
-        return f"set the quota {self.key} of {entity_words(self.entity)} to {self.value}"
+        return f"set the quota {self.key} of {entity_text(self.entity)} to {self.value}"

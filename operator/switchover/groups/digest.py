@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from switchover.answers.observed import NOT_ASKED, Known
 from switchover.groups import slots
 from switchover.groups.picture import Picture
-from switchover.kafka.group import UNTOLD, Group
+from switchover.kafka.group import NO_EPOCH, Group
 
 
 def digest(picture: Picture) -> Mapping[str, str]:
@@ -34,5 +34,5 @@ def _words(picture: Picture) -> Iterator[tuple[str, str]]:
 
 
 def _group(group: Group) -> str:
-    epoch = f", epoch {group.epoch}" if group.epoch != UNTOLD else ""
+    epoch = f", epoch {group.epoch}" if group.epoch != NO_EPOCH else ""
     return f"is {group.type} and {group.state} with {len(group.members)} members{epoch}"

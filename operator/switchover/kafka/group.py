@@ -1,4 +1,4 @@
-"""Consumer groups as their coordinators and the brokers tell them: plain immutable values in Kafka's own terms."""
+"""Consumer groups as their coordinators and the brokers describe them: plain immutable values in Kafka's own terms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -41,8 +41,8 @@ class MemberProtocol(StrEnum):
 LEFT = -2
 """Epoch of a static member of the consumer protocol that has left and whose successor is awaited."""
 
-UNTOLD = -1
-"""Epoch where nobody tells it: Kafka tells a classic group's generation to its members alone."""
+NO_EPOCH = -1
+"""Kafka gives a classic group's generation to its members alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,12 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group as its coordinator tells it.
+    """A group as its coordinator describes it.
 
-    `epoch` is the group's epoch. For a classic group it is what its members' subscriptions tell: one more than the newest
-    generation that any of them came from. It never is more than the generation, and grows with every rebalance. UNTOLD while
-    the group rebalances, in its first generation, and where no member tells (librdkafka with an eager strategy, clients
-    before KIP-792).
+    `epoch` is the group's epoch. For a classic group it follows from its members' subscriptions: one more than the newest
+    generation that any of them came from. It never is more than the generation, and grows with every rebalance. NO_EPOCH
+    while the group rebalances, in its first generation, and where no member has it (librdkafka with an eager strategy,
+    clients before KIP-792).
     `assignment_epoch` is behind it while the coordinator has not computed the next assignment; the same for a classic group.
     `assignor` is the strategy selected by a classic group ("" while it rebalances) or the brokers' assignor in force.
     `protocol_type` is "consumer", or "connect" for Connect's workers; "" where the group does not exist, or has only
@@ -102,8 +102,8 @@ class BrokerGroups:
     """What one broker says of group coordination.
 
     `group_version` is the finalized feature; 0 where it is not among the finalized ones. `metadata_version` is the highest
-    level of `metadata.version` that its software supports, which tells its minor release (docs/facts/groups.md#releases); 0
-    in ZooKeeper mode, which tells no features. `settings` are its live settings that begin with "group.", among them
+    level of `metadata.version` that its software supports, which gives its minor release (docs/facts/groups.md#releases); 0
+    in ZooKeeper mode, which has no features. `settings` are its live settings that begin with "group.", among them
     `group.consumer.migration.policy` from 4.0 on; sensitive and absent ones are missing.
     """
 

@@ -27,7 +27,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A group as it stands; `protocols` are those of its members, one for each. `state` None: nobody tells it."""
+    """A group as it stands; `protocols` are those of its members, one for each. `state` None: it is not known."""
 
     name: str
     type: GroupType

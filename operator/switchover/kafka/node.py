@@ -7,7 +7,7 @@ from uuid import UUID
 from switchover.network.addresses import Address
 
 MARKER = "switchover."
-"""What the name of the key begins with by which a process tells the edits that it was started with."""
+"""The key that names the edits a process was started with begins so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class LogDirectory:
 @dataclass(frozen=True, slots=True)
 class TopicIds:
     """The ids that a broker serves, by topic, as Kafka writes them. Of `others` its own log of that partition has another
-    id; whether the logs of `silent` topics have theirs it did not tell."""
+    id; whether the logs of `silent` topics have theirs is not known."""
 
     served: Mapping[str, str] = field(default_factory=dict)
     others: Mapping[str, int] = field(default_factory=dict)
@@ -30,10 +30,10 @@ class TopicIds:
 
 @dataclass(frozen=True, slots=True)
 class BrokerExamination:
-    """What one broker tells of itself. `operations` are those that our user may do on the cluster, as Kafka names them.
+    """What one broker answers about itself. `operations` are those that our user may do on the cluster, as Kafka names them.
 
     `static_settings` are the values from its file and command line, without defaults and dynamic values. Of what it keeps
-    to itself only the names are told, in `hidden`: secrets, and every key that Kafka's own configuration does not define,
+    to itself only the names are known, in `hidden`: secrets, and every key that Kafka's own configuration does not define,
     such as `super.users`. `classes` are the settings in force that name classes, several separated by commas; `own_dynamic`
     those that were set at run time for this broker alone.
     """
@@ -56,7 +56,7 @@ class NodeAnswer:
     api_keys: Mapping[int, int]       # API key -> the newest version it speaks
     zk_migration_ready: bool
     features_epoch: int
-    metadata_version: int | None      # the finalized level; ZooKeeper-mode brokers tell none
+    metadata_version: int | None      # the finalized level; ZooKeeper-mode brokers have none
 
 
 NOT_LISTENING = NodeAnswer({}, False, -1, None)

@@ -1,4 +1,4 @@
-"""What is asked of Kafka, in our words. `client/` implements these; tests fake them.
+"""What is asked of Kafka. `client/` implements these; tests fake them.
 
 Every method has a time limit of its own and raises one of the errors of `answers.errors`, never a client library's.
 """
@@ -43,7 +43,7 @@ class KafkaNodes(Protocol):
         ...
 
     async def examine(self, broker: Address, broker_id: int) -> BrokerExamination:
-        """What a broker tells of itself in Preflight; Refused names the right that our user lacks."""
+        """What a broker answers about itself in Preflight; Refused names the right that our user lacks."""
         ...
 
     async def topic_ids(self, broker: Address, broker_id: int) -> TopicIds:
@@ -58,7 +58,7 @@ class KafkaNodes(Protocol):
         ...
 
     async def marker(self, broker: Address, broker_id: int) -> str:
-        """The key by which its process tells the edits that started it; "" without one. Refused as for `examine`."""
+        """The key that names the edits its process was started with; "" without one. Refused as for `examine`."""
         ...
 
     async def settings(self, broker: Address, broker_id: int) -> Mapping[str, str]:
@@ -70,7 +70,7 @@ class KafkaNodes(Protocol):
         ...
 
     async def log_ends(self, broker: Address, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Where this broker's own replicas end, whether it leads or follows; one that it does not tell is absent."""
+        """Where this broker's own replicas end, whether it leads or follows; one that it does not answer is absent."""
         ...
 
     async def ask_controller(self, broker: Address) -> None:
@@ -139,7 +139,7 @@ class GroupMemberships(Protocol):
 
     async def groups(self) -> Sequence[str]: ...
     async def memberships(self, groups: Iterable[str]) -> Mapping[str, Membership | str]:
-        """Of each group its members, or why its coordinator does not tell them. A group that does not exist is Dead."""
+        """Of each group its members, or why its coordinator does not list them. A group that does not exist is Dead."""
         ...
 
     async def close(self) -> None: ...

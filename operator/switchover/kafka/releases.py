@@ -15,7 +15,7 @@ FINAL_LEVELS: Mapping[str, int] = {
     release: after - 1 for (release, _), (_, after) in pairwise(FIRST_LEVELS.items())}
 """The last level of each release that is complete."""
 NEWEST_FETCH: Mapping[int, str] = {12: "2.7 to 3.0", 13: "3.1 to 3.4", 15: "3.5 or 3.6", 16: "3.7 or 3.8"}
-"""Releases by the newest version of Fetch that they speak (KIP-595, 516, 903, 951): on ZooKeeper they tell no level."""
+"""Releases by the newest version of Fetch that they speak (KIP-595, 516, 903, 951): on ZooKeeper they show no level."""
 JBOD_FROM = "3.7"
 """The protocol version from which KRaft knows several log directories of a broker."""
 
@@ -26,8 +26,7 @@ def final_protocol(release: str) -> str:
 
 
 def release_at(level: int) -> tuple[int, int]:
-    """Major and minor release of software whose highest level this is; (0, 0) for a level of before those that are told
-    apart."""
+    """Major and minor release of software whose highest level this is; (0, 0) for a level of an older release."""
     newest = max((release for release, first in FIRST_LEVELS.items() if first <= level), key=FIRST_LEVELS.__getitem__,
                  default="0.0")
     major, minor = newest.split(".")

@@ -1,4 +1,4 @@
-"""What is kept of objects of the Kubernetes API between two looks at them: as bytes, a tenth of what its dicts take."""
+"""Objects of the Kubernetes API between two looks at them: as bytes, a tenth of what its dicts take."""
 
 import marshal
 import sys
@@ -10,7 +10,7 @@ LEVEL = 1
 
 
 class Packed:
-    """A value of JSON. What nests too deeply for `marshal` is kept as it is: somebody's managedFields may."""
+    """A value of JSON. What nests too deeply for `marshal` stays as it is: somebody's managedFields may."""
 
     __slots__ = ("_packed",)
 
@@ -33,7 +33,7 @@ class Packed:
         return size
 
     def value(self) -> Any:
-        """The value, made anew: whoever gets it may change it."""
+        """A new copy of the value: whoever gets it may change it."""
         if isinstance(self._packed, bytes):
             return marshal.loads(zlib.decompress(self._packed))
         return self._packed[0]

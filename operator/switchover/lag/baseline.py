@@ -1,4 +1,4 @@
-"""What a group's partitions are used to, hour by hour of the week, and the text by which the pipeline tells the operator.
+"""What is usual for a group's partitions, hour by hour of the week, and the text in which the pipeline hands it over.
 
 The text is the key `baseline` of a ConfigMap. Whole seconds, rounded up:
 
@@ -137,14 +137,14 @@ def _head(line: str, group: str) -> int:
     if version != str(_VERSION):
         raise ValueError(f"it is of version {version[:20]!r}, and this operator reads version {_VERSION}")
     try:
-        told = foreign_json.parsed(head)
+        fields = foreign_json.parsed(head)
     except ValueError:
-        told = None
-    if not isinstance(told, dict) or not isinstance(told.get("group"), str) or type(told.get("until")) is not int:
+        fields = None
+    if not isinstance(fields, dict) or not isinstance(fields.get("group"), str) or type(fields.get("until")) is not int:
         raise ValueError(f"its first line does not name a group and a time: {line[:60]!r}")
-    if told["group"] != group:
-        raise ValueError(f"it is the baseline of group {told['group'][:100]!r}")
-    return int(told["until"])
+    if fields["group"] != group:
+        raise ValueError(f"it is the baseline of group {fields['group'][:100]!r}")
+    return int(fields["until"])
 
 
 _PLACE = re.compile(rf"({TOPIC.pattern})/([0-9]{{1,10}})")

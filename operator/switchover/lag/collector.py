@@ -23,7 +23,7 @@ LOOKS = 100
 class LagCollector:
     """Watches the groups that each sweep asks for; one that is not asked for any more is forgotten.
 
-    After `sweep`, `assess` each group with what is true of it beside its lag. Nothing outlives the process: a gate without
+    After `sweep`, `assess` each group with what is true of it besides its lag. Nothing outlives the process: a gate without
     its samples would be Inconclusive all the same.
     """
 
@@ -38,7 +38,7 @@ class LagCollector:
         """Read all groups once more. Where nobody answers, every group's samples are invalid, and say why.
 
         `own`: the thresholds of groups that are judged by others than the collector's. Where they change, the group's window
-        begins anew.
+        starts over.
         """
         asked = self._with_looks(asked)
         try:
@@ -63,9 +63,9 @@ class LagCollector:
 
     def _watch(self, name: str, read_committed: bool, thresholds: Thresholds) -> Watch:
         """The one that there is; another when the group is read in another way by now, or judged by other limits."""
-        kept = self._watches.get(name)
-        if kept is not None and kept.read_committed == read_committed and kept.thresholds == thresholds:
-            return kept
+        last = self._watches.get(name)
+        if last is not None and last.read_committed == read_committed and last.thresholds == thresholds:
+            return last
         return Watch(thresholds, read_committed=read_committed)
 
     def left(self, name: str) -> dict[TopicPartition, tuple[int | None, int]]:

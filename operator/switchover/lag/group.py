@@ -14,7 +14,7 @@ from switchover.shared.partition import TopicPartition as TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What must be true of the group beside its lag; None is what could not be observed.
+    """What must be true of the group besides its lag; None is what could not be observed.
 
     `expected`: every partition of every subscribed topic, from the topics' metadata and never from commits. `stable`: the
     group's state is Stable, or for a ZooKeeper group a consumer is registered. `generation`: generation or epoch.
@@ -33,7 +33,7 @@ class Evaluation:
 
     at: int
     effect: Effect
-    """Worst of the expected partitions and of what must be true beside; PASS only when all of it was seen."""
+    """Worst of the expected partitions and of what must be true besides; PASS only when all of it was seen."""
     generation: int | None
     config: str
     """Names the configuration that was judged by; another one is another gate."""
@@ -67,11 +67,11 @@ def evaluate(partitions: Sequence[TopicPartition], judged: Verdicts, group: Grou
         return frozenset(partitions[row] for row in np.flatnonzero(rows & expected).tolist())
 
     behind = judged.verdict == Verdict.BEHIND
-    beside = (group.stable, group.sole_owners, None if group.generation is None else True)
-    effect = worst([*(Effect(code) for code in judged.effect[expected].tolist()), *map(_precondition, beside),
+    preconditions = (group.stable, group.sole_owners, None if group.generation is None else True)
+    effect = worst([*(Effect(code) for code in judged.effect[expected].tolist()), *map(_precondition, preconditions),
                     Effect.INCONCLUSIVE if missing or not group.expected else Effect.PASS])
     return Evaluation(
-        at, effect, group.generation, config, ready=all(beside), strayed=bool((judged.strayed & expected).any()),
+        at, effect, group.generation, config, ready=all(preconditions), strayed=bool((judged.strayed & expected).any()),
         missing=missing, standing=named((judged.verdict == Verdict.STALLED) | (judged.verdict == Verdict.STOPPED)),
         behind=named(behind), growing=named(behind & judged.growing))
 
@@ -87,19 +87,19 @@ def _precondition(seen: bool | None) -> Effect:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """A group's state in Kafka's word, and what each member (by its id) is assigned."""
+    """A group's state as Kafka names it, and what each member (by its id) is assigned."""
 
     state: str
     assigned: Mapping[str, frozenset[TopicPartition]]
 
     @property
     def topics(self) -> frozenset[str]:
-        """Those of which something is assigned: DescribeGroups tells an ordinary client no subscription."""
+        """Those of which something is assigned: DescribeGroups gives an ordinary client no subscription."""
         return frozenset(each.topic for owned in self.assigned.values() for each in owned)
 
     @property
     def generation(self) -> int:
-        """Stands for the generation, which no description of a classic group tells: another one whenever who owns what
+        """Stands for the generation, which no description of a classic group has: another one whenever who owns what
         has changed."""
         owners = sorted((member, sorted(owned)) for member, owned in self.assigned.items())
         return int.from_bytes(blake2b(repr(owners).encode(), digest_size=6).digest())

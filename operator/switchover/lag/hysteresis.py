@@ -20,7 +20,7 @@ Counts = tuple[tuple[str, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All that must be kept from one evaluation to the next; times in ms since the epoch."""
+    """What one evaluation hands to the next; times in ms since the epoch."""
 
     effect: Effect = Effect.INCONCLUSIVE
     """What the gate says now."""

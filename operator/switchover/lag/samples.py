@@ -26,7 +26,7 @@ class Samples:
     A failed reading stays in its place with `valid` False, and its numbers are never looked at. `committed` is NONE where
     the group has no commit. `end` is the last stable offset for a group that reads committed records only, and then
     `high` is the high watermark; without `high` the end is the high watermark. `commit_time` is when the broker or
-    ZooKeeper wrote the commit (NONE where it is not known: the Admin API never tells). `transactional` (P) marks
+    ZooKeeper wrote the commit (NONE where it is not known: the Admin API never has it). `transactional` (P) marks
     partitions with transactional producers: the last marker stays uncommitted for ever. `readable` (P) is the first offset
     behind the newest commit, or behind the log start without one, at which there may be a record (NONE, or not behind it:
     nobody has looked).

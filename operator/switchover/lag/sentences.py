@@ -1,4 +1,4 @@
-"""One sentence for each partition's verdict, with the figures that it rests on, and for what must be true beside."""
+"""One sentence for each partition's verdict, with its figures, and for what must be true besides."""
 
 from collections.abc import Callable, Iterator
 
@@ -18,15 +18,15 @@ def missing(partition: TopicPartition) -> str:
     return f"{partition} is {Verdict.UNKNOWN.name}: it is subscribed to, and nothing was sampled"
 
 
-def beside(group: Group) -> Iterator[str]:
+def preconditions(group: Group) -> Iterator[str]:
     """What keeps the group from passing whatever its partitions say."""
     if not group.expected:
         yield "nothing is known that it should consume"
     if group.stable is not True:
-        yield "it is not stable" if group.stable is False else "nobody tells whether it is stable"
+        yield "it is not stable" if group.stable is False else "whether it is stable is not known"
     if group.stable and group.sole_owners is not True:
         yield ("not every partition has exactly one owner" if group.sole_owners is False
-               else "nobody tells who owns its partitions")
+               else "who owns its partitions is not known")
     if group.generation is None:
         yield "its generation is not known"
 
@@ -42,7 +42,7 @@ def _unknown(judged: Judged, row: int) -> str:
         return (f"not judged yet: the committed offset {q.committed[row]} is beyond the high watermark (end {q.end[row]}), "
                 "and one sample proves nothing of that")
     if q.count[row] == 1:
-        return f"not judged yet: lag {q.lag[row]}, and one sample does not tell whether it is worked off"
+        return f"not judged yet: lag {q.lag[row]}, and one sample does not show whether it is worked off"
     return (f"{q.count[row]} valid samples over {_time(q.span[row])}, the newest {_time(q.age[row])} old, "
             f"the longest hole {_time(q.hole[row])}")
 

@@ -11,9 +11,9 @@ import numpy as np
 from switchover.lag.samples import NONE, Ints
 
 MOST: Final = 600
-"""Samples of a partition that are kept, however long the window is."""
+"""Samples of a partition that stay, however long the window is."""
 RECENT: Final = 24
-"""The newest of them, which are kept as they come. Of a window that would have more than MOST, older ones stay apart."""
+"""The newest of them, which all stay. Of a window that would have more than MOST, older ones stay apart."""
 SHORTEST: Final = 600_000
 """The window of a cluster's groups at least: so long a standstill is measured, whatever is allowed."""
 
@@ -31,7 +31,7 @@ class Thresholds:
     min_span: int = 120_000
     """Time from the first to the newest sample without which nothing is judged."""
     at_once: bool = False
-    """What one sample proves is told without that much evidence."""
+    """What one sample proves needs no more evidence."""
     max_time_lag: int = 60_000
     """T_ok, the age that the oldest uncommitted record may have, where there is no baseline; NONE: any age."""
     max_lag: int = NONE
@@ -73,18 +73,18 @@ class Thresholds:
         longest = max(self.max_time_lag, self.slo_ceiling, self.min_time_lag, self.max_stall, self.min_quiet, self.min_span)
         if longest > self.max_quiet:
             raise ValueError(f"a window of {self.window} ms with holes of {self.max_hole} ms cannot show {longest} ms")
-        if self.min_samples > (kept := RECENT if self.apart else self.width):
-            raise ValueError(f"a window of {self.window} ms with a sample every {self.poll} ms is sure to keep {kept} of "
+        if self.min_samples > (sure := RECENT if self.apart else self.width):
+            raise ValueError(f"a window of {self.window} ms with a sample every {self.poll} ms is sure to have {sure} of "
                              f"them, not {self.min_samples}")
 
     @property
     def width(self) -> int:
-        """Samples that are kept of each partition."""
+        """Samples of each partition."""
         return min(self.window // self.poll, MOST)
 
     @property
     def apart(self) -> int:
-        """Time between two samples older than the RECENT newest that are both kept; 0: every one is."""
+        """Time between two samples older than the RECENT newest that both stay; 0: every one does."""
         return 0 if self.window // self.poll <= MOST else -(-self.window // (MOST - RECENT))
 
     @property
@@ -99,7 +99,7 @@ class Thresholds:
 
     @property
     def max_pause(self) -> int:
-        """Time between two evaluations beyond which the gate begins anew."""
+        """Time between two evaluations beyond which the gate starts over."""
         return 4 * self.poll
 
     @property

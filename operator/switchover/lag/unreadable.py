@@ -1,7 +1,7 @@
 """Offsets behind a commit at which there is no record for any member: which partitions to look at, and what was found.
 
-Markers of transactions, aborted records and what compaction took away have offsets that are never committed by a member
-which commits what it has processed. Offsets do not tell them from records; only the log does.
+Markers of transactions, aborted records and what compaction removed have offsets that are never committed by a member
+which commits what it has processed. Only the log can tell them apart from records.
 """
 
 from collections.abc import Mapping

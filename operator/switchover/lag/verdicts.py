@@ -119,7 +119,7 @@ def judge(samples: Samples, now: int, thresholds: Thresholds, *, baseline: Basel
         (waiting,                                                       Verdict.UNKNOWN),
         (~uncommitted & (q.committed < q.start) & ~drained,             Verdict.LOST),
         (q.beyond & q.beyond_before,                                    Verdict.BEYOND_END),
-        (q.beyond,                                                      Verdict.UNKNOWN),       # the next sample tells
+        (q.beyond,                                                      Verdict.UNKNOWN),       # the next sample shows
         (uncommitted & (q.next >= q.end),                               Verdict.IDLE),
         (uncommitted,                                                   Verdict.UNCOMMITTED),
         (rewinds & (not reset_declared),                                Verdict.REWOUND),
@@ -144,7 +144,7 @@ def judge(samples: Samples, now: int, thresholds: Thresholds, *, baseline: Basel
 
 def _seen_at_once(q: Quantities, thresholds: Thresholds, ageless: Bools) -> Bools:
     """Where one sample says what there is: nothing to consume, nothing committed, or records that were deleted before they
-    were consumed; where no age is asked for, how many records there are. Whether a lag is worked off only time tells, and a
+    were consumed; where no age is asked for, how many records there are. Whether a lag is worked off only time shows, and a
     commit beyond the end is nothing in one sample."""
     lost, nothing_left = (q.committed < q.start) & (q.lag > 0), (q.lag <= 0) & ~q.beyond
     counted = ageless & (~q.beyond | (q.count > 1))

@@ -74,7 +74,7 @@ class Window:
     """The last `width` sweeps of a group. A partition of which none of them has a valid sample is forgotten.
 
     With `apart` (ms) they reach back further: those older than the RECENT newest lie so far from the one before them.
-    What lies further back than `reach` (ms) is let go: it counts for nothing, and of a group that is seldom looked at it
+    What lies further back than `reach` (ms) is dropped: it counts for nothing, and of a group that is seldom looked at it
     would be most.
     """
 
@@ -97,29 +97,29 @@ class Window:
             unreadable: Mapping[TopicPartition, Stretch] | None = None) -> None:
         """One more sweep; for a partition that it does not have, an invalid sample."""
         at = max((each.time for each in offsets.values()), default=int(self._at[-1]))
-        columns = self._kept(at)
-        kept = self._cells[:, :, columns]
-        before = {each: row for row, each in enumerate(self._partitions) if kept[_VALID, row].any()}
+        columns = self._remaining(at)
+        old = self._cells[:, :, columns]
+        before = {each: row for row, each in enumerate(self._partitions) if old[_VALID, row].any()}
         partitions = tuple(sorted({*before, *offsets}))
         cells = np.zeros((_VALID + 1, len(partitions), len(columns) + 1), dtype=np.int64)
         for row, each in enumerate(partitions):
             if each in before:
-                cells[:, row, :-1] = kept[:, before[each]]
+                cells[:, row, :-1] = old[:, before[each]]
             if each in offsets:
                 cells[:, row, -1] = (*offsets[each], True)
         self._at = np.append(self._at[columns], at)
         self._partitions, self._cells = partitions, cells
         self._stretches.add(unreadable or {}, partitions, self._stands(), self._newest(_HIGH))
 
-    def _kept(self, at: int) -> Ints:
-        """The sweeps that are kept beside one of that time."""
+    def _remaining(self, at: int) -> Ints:
+        """The sweeps that stay when one of that time comes."""
         if self._apart:
-            return np.delete(np.arange(self._width), self._let_go())
+            return np.delete(np.arange(self._width), self._dropped())
         sweeps = len(self._at)
         first = next((each for each in range(sweeps) if self._at[each] > at - self._reach), sweeps)
         return np.arange(max(first, sweeps - self._width + 1), sweeps)
 
-    def _let_go(self) -> int:
+    def _dropped(self) -> int:
         """The sweep that makes room: the one that is recent no more where it lies too near to the one before it, else the
         oldest."""
         oldest_recent = len(self._at) - RECENT
@@ -130,7 +130,7 @@ class Window:
         """The window for the kernel.
 
         Where a group reads committed records only, its topics are taken for transactional: nothing short of reading
-        the log tells whether the offset before the end is a marker, which is never committed.
+        the log shows whether the offset before the end is a marker, which is never committed.
         """
         time, committed, end, start, high, valid = self._cells
         return Samples(time, committed, end, start, valid.astype(np.bool_), high,
@@ -138,7 +138,7 @@ class Window:
                        readable=self._stretches.readable(self._partitions))
 
     def doubts(self, standing: int, forgiven: int) -> list[Doubt]:
-        """The partitions of which only the log tells whether anything is left to be consumed.
+        """The partitions of which only the log shows whether anything is left to be consumed.
 
         There is something behind the commit, or the log start without one, and so it was `standing` ms ago already.
         `forgiven` offsets behind a commit are no lag anyway.
@@ -148,11 +148,11 @@ class Window:
             return []
         stands, read = self._stands(), valid.astype(np.bool_)
         reached = np.maximum(stands, self._stretches.readable(self._partitions))
-        told = reached + np.where((committed[:, -1] != NONE) & (reached == stands), forgiven, 0)
+        covered = reached + np.where((committed[:, -1] != NONE) & (reached == stands), forgiven, 0)
         moved = read & (committed != committed[:, -1:])
         stood = read & ~np.logical_or.accumulate(moved[:, ::-1], axis=1)[:, ::-1] & (time <= time[:, -1:] - standing)
-        left = end[:, -1] > np.maximum(told, start[:, -1])
-        doubtful: Bools = read[:, -1] & left & (stood & (end > told[:, None])).any(axis=1)
+        left = end[:, -1] > np.maximum(covered, start[:, -1])
+        doubtful: Bools = read[:, -1] & left & (stood & (end > covered[:, None])).any(axis=1)
         return self._stretches.doubts(self._partitions, doubtful, stands, int(time[:, -1].max()))
 
     def look(self, partition: TopicPartition) -> Stretch:
@@ -189,7 +189,7 @@ class GroupOffsets(Protocol):
     """How far consumer groups are, all of them at once."""
 
     async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
-        """A reading of every group asked for; what could not be read of one is told in its reading.
+        """A reading of every group asked for; what could not be read of one stands in its reading.
 
         Raises only when no broker answers at all, or none accepts us.
         """

@@ -1,4 +1,4 @@
-"""What a cluster keeps about itself, in one form whichever side tells it: the ZooKeeper tree or the metadata log.
+"""A cluster's metadata, in one form for either side: the ZooKeeper tree or the metadata log.
 
 Not compared, because dual write does not carry it or it belongs to one side alone: leaders and in-sync replicas,
 registrations, features, and configurations of anything but topics and brokers.
@@ -62,7 +62,7 @@ Entity = tuple[tuple[str, str | None], ...]
 
 
 class Acl(NamedTuple):
-    """One access control entry, in the words of Kafka's ZooKeeper nodes."""
+    """One access control entry, spelled as in Kafka's ZooKeeper nodes."""
 
     principal: str
     host: str
@@ -143,7 +143,7 @@ def behind(zookeeper: ClusterMetadata, kraft: ClusterMetadata) -> tuple[Behind, 
 
 
 class Difference(NamedTuple):
-    """One thing on which the two sides do not agree, in words that may be shown to anybody.
+    """One thing on which the two sides do not agree; no secret is in it.
 
     `topic_id` is that of its topic in KRaft, None where it is of none: of another topic it is another difference.
     """
@@ -159,16 +159,16 @@ class Difference(NamedTuple):
 
 
 def difference(zookeeper: ClusterMetadata, kraft: ClusterMetadata) -> tuple[Difference, ...]:
-    """What the two sides tell differently, by kind and key; at most LIMIT."""
+    """What differs between the two sides, by kind and key; at most LIMIT."""
     found: list[Difference] = []
     for kind, key, left, right, topic in _unequal(zookeeper, kraft):
-        found.append(Difference(kind, key, *_words(left, right), _id(kraft, topic)))
+        found.append(Difference(kind, key, *_texts(left, right), _id(kraft, topic)))
         if len(found) == LIMIT:
             break
     return tuple(found)
 
 
-def _words(left: object, right: object) -> tuple[str, str]:
+def _texts(left: object, right: object) -> tuple[str, str]:
     said = tuple(ABSENT if value is None else repr(value) if isinstance(value, str) else str(value)
                  for value in (left, right))
     if said[0] == said[1]:                          # what is hidden looks the same
@@ -195,7 +195,7 @@ def _unequal(zookeeper: ClusterMetadata, kraft: ClusterMetadata) -> Iterator[tup
         topic = resource.name if resource.type == TOPIC else None
         yield f"{resource.type} configuration", f"{resource.name or DEFAULT} {key}", left, right, topic
     for entity, key, left, right in _nested(zookeeper.quotas, kraft.quotas):
-        yield QUOTA, f"{entity_words(entity)} {key}", left, right, None
+        yield QUOTA, f"{entity_text(entity)} {key}", left, right, None
     for acl in sorted(zookeeper.acls ^ kraft.acls):
         there = acl in zookeeper.acls
         yield "ACL", str(acl), "present" if there else None, None if there else "present", None
@@ -224,6 +224,6 @@ def _nested(left: Mapping[K, Mapping[str, Any]],
             yield outer, inner, one, other
 
 
-def entity_words(entity: Entity) -> str:
-    """Whom a quota is for, as people are told."""
+def entity_text(entity: Entity) -> str:
+    """Whom a quota is for, as a message names it."""
     return ", ".join(f"{kind} {DEFAULT if name is None else name}" for kind, name in entity)

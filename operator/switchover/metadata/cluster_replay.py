@@ -170,10 +170,10 @@ class ClusterReplay:
 
     def _add_scram(self, fields: Mapping[str, Any], offset: int) -> None:
         keys = Hidden((fields["salt"], fields["stored_key"], fields["server_key"]))
-        self._scram[fields["name"], _word(SCRAM_MECHANISMS, fields["mechanism"])] = Scram(fields["iterations"], keys)
+        self._scram[fields["name"], _name(SCRAM_MECHANISMS, fields["mechanism"])] = Scram(fields["iterations"], keys)
 
     def _remove_scram(self, fields: Mapping[str, Any], offset: int) -> None:
-        self._scram.pop((fields["name"], _word(SCRAM_MECHANISMS, fields["mechanism"])), None)
+        self._scram.pop((fields["name"], _name(SCRAM_MECHANISMS, fields["mechanism"])), None)
 
     def _token(self, fields: Mapping[str, Any], offset: int) -> None:
         self._tokens[fields["token_id"]] = Token(
@@ -188,7 +188,7 @@ class _UnknownCode(Exception):
     """A number in a record that stands for nothing in Kafka 3.9."""
 
 
-def _word(names: Mapping[int, str], code: int) -> str:
+def _name(names: Mapping[int, str], code: int) -> str:
     try:
         return names[code]
     except KeyError:
@@ -196,7 +196,7 @@ def _word(names: Mapping[int, str], code: int) -> str:
 
 
 def _shown(names: Mapping[int, str], code: int) -> str:
-    """A word of an ACL. Kafka copies one that it does not know as UNKNOWN, and goes on (AclEntry, SecurityUtils)."""
+    """A name in an ACL. Kafka copies one that it does not know as UNKNOWN, and goes on (AclEntry, SecurityUtils)."""
     return names.get(code, f"Unknown ({code})")
 
 

@@ -30,7 +30,7 @@ class BrokerRegistration:
 class LogImage:
     """The metadata log replayed up to `offset`, the last committed record read, of leader epoch `epoch`.
 
-    Records of the open transaction are read, but not yet part of what is told here.
+    Records of the open transaction are read, but not yet part of this.
     """
 
     offset: int

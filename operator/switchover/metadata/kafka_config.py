@@ -10,18 +10,18 @@ from collections.abc import Iterator, Mapping
 from math import floor, inf
 from typing import NamedTuple
 
-from switchover.metadata.cluster import Entity, entity_words
+from switchover.metadata.cluster import Entity, entity_text
 
 
 class Definition(NamedTuple):
-    """A key of a ConfigDef: its type, the range that its validator lets through, and the words; of a number these are
-    let through beside the range.
+    """A key of a ConfigDef: its type, the range that its validator accepts, and the constants; of a number these are
+    accepted besides the range.
     """
 
     type: str
     low: float = -inf
     high: float = inf
-    words: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
 
 
 _BLANKS = "".join(map(chr, range(33)))           # what String.trim takes off
@@ -34,18 +34,18 @@ THROTTLED = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
 
 _INT, _LONG, _BOOLEAN = Definition("INT"), Definition("LONG"), Definition("BOOLEAN")
 TOPIC: Mapping[str, Definition] = {
-    "cleanup.policy": Definition("LIST", words=("compact", "delete")),
+    "cleanup.policy": Definition("LIST", constants=("compact", "delete")),
     "compression.gzip.level": Definition("INT", 1, 9, ("-1",)),
     "compression.lz4.level": Definition("INT", 1, 17),
-    "compression.type": Definition("STRING", words=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")),
+    "compression.type": Definition("STRING", constants=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")),
     "compression.zstd.level": Definition("INT", -131072, 22),
     "delete.retention.ms": _LONG._replace(low=0),
     "file.delete.delay.ms": _LONG._replace(low=0),
     "flush.messages": _LONG._replace(low=1),
     "flush.ms": _LONG._replace(low=0),
-    "follower.replication.throttled.replicas": Definition("LIST", words=(THROTTLED,)),
+    "follower.replication.throttled.replicas": Definition("LIST", constants=(THROTTLED,)),
     "index.interval.bytes": _INT._replace(low=0),
-    "leader.replication.throttled.replicas": Definition("LIST", words=(THROTTLED,)),
+    "leader.replication.throttled.replicas": Definition("LIST", constants=(THROTTLED,)),
     "local.retention.bytes": _LONG._replace(low=-2),
     "local.retention.ms": _LONG._replace(low=-2),
     "max.compaction.lag.ms": _LONG._replace(low=1),
@@ -54,7 +54,7 @@ TOPIC: Mapping[str, Definition] = {
     "message.timestamp.after.max.ms": _LONG._replace(low=0),
     "message.timestamp.before.max.ms": _LONG._replace(low=0),
     "message.timestamp.difference.max.ms": _LONG._replace(low=0),
-    "message.timestamp.type": Definition("STRING", words=("CreateTime", "LogAppendTime")),
+    "message.timestamp.type": Definition("STRING", constants=("CreateTime", "LogAppendTime")),
     "min.cleanable.dirty.ratio": Definition("DOUBLE", 0, 1),
     "min.compaction.lag.ms": _LONG._replace(low=0),
     "min.insync.replicas": _INT._replace(low=1),
@@ -113,7 +113,7 @@ LISTS_OF_CLASSES = ("group.consumer.assignors", "kafka.metrics.reporters", "metr
 
 
 def names_classes(setting: str) -> bool:
-    """Whether a setting of brokers names classes, as far as its name tells: Kafka's type of some is STRING or LIST."""
+    """Whether a setting of brokers names classes, as far as its name shows it: Kafka's type of some is STRING or LIST."""
     return setting.endswith((".class", ".class.name")) or setting in LISTS_OF_CLASSES
 
 
@@ -124,7 +124,7 @@ def foreign(classes: str) -> tuple[str, ...]:
 
 
 def why_not(definition: Definition, text: str) -> str:
-    """Why Kafka does not take this value, "" where it does: words that do not repeat it."""
+    """Why Kafka does not take this value, "" where it does. The value is not repeated."""
     value = text.strip(_BLANKS)
     match definition.type:
         case "BOOLEAN":
@@ -135,13 +135,13 @@ def why_not(definition: Definition, text: str) -> str:
             return "is not a number"
         case "INT" | "LONG" | "DOUBLE":
             within = definition.low <= (double(value) or 0.0) <= definition.high
-            return "" if within or value in definition.words else f"is not within {_range(definition)}"
-        case "LIST" if definition.words == (THROTTLED,):
+            return "" if within or value in definition.constants else f"is not within {_range(definition)}"
+        case "LIST" if definition.constants == (THROTTLED,):
             return "" if _are_throttled(value) else f"is neither * nor of the form {THROTTLED}"
     items = re.split(r"\s*,\s*", value) if definition.type == "LIST" else [value]
-    if (not value and definition.type == "LIST") or set(items) <= {*definition.words}:
+    if (not value and definition.type == "LIST") or set(items) <= {*definition.constants}:
         return ""
-    return f"is none of {', '.join(definition.words)}"
+    return f"is none of {', '.join(definition.constants)}"
 
 
 def is_whole(text: str, definition: Definition) -> bool:
@@ -176,7 +176,7 @@ class Unwritable(NamedTuple):
     instead: float | None
 
     def __str__(self) -> str:
-        return f"quota {self.key} of {entity_words(self.entity)}"
+        return f"quota {self.key} of {entity_text(self.entity)}"
 
 
 def unwritable(quotas: Mapping[Entity, Mapping[str, float]]) -> tuple[Unwritable, ...]:

@@ -1,4 +1,4 @@
-"""Names of what the metadata log stores as a number and ZooKeeper as a word (Kafka's enums, SecurityUtils)."""
+"""Names of what the metadata log stores as a number and ZooKeeper as a name (Kafka's enums, SecurityUtils)."""
 
 import re
 from base64 import urlsafe_b64encode

@@ -1,6 +1,6 @@
 """Reading JSON documents as Kafka writes them into ZooKeeper: every function raises ValueError with the reason.
 
-ZooKeeper tells a node without data (None) from one whose data is empty; neither is a document.
+A node without data (None) is not the same as one whose data is empty; neither is a document.
 """
 
 from collections.abc import Mapping

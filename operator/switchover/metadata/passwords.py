@@ -20,7 +20,7 @@ _PASSWORDS = (
 )
 _SECRET = re.compile(r"password|secret|jaas|credential|token|private", re.IGNORECASE)
 ENCODER_SECRET = "password.encoder.secret"
-"""The brokers' own setting, with which all of a cluster encrypt alike; Kafka never tells it."""
+"""The brokers' own setting, with which all of a cluster encrypt alike; Kafka never shows it."""
 _KEY_FACTORY = re.compile(r"PBKDF2WithHmacSHA(1|224|256|384|512)")
 _LARGEST_ITERATIONS = 10_000_000                # some seconds of work
 

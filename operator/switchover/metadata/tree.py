@@ -66,7 +66,7 @@ class TreeParser:
 
     def entries(self, path: str, data: bytes | None) -> Entries:
         """What a node says; one that Kafka could not have written becomes an entry of `malformed`. None: it has no data,
-        which Kafka tells from none in it.
+        which is not the same as empty data.
         """
         try:
             if data is None and path == PRODUCER_IDS:                # so it stands until a producer asks for ids
@@ -123,7 +123,7 @@ class TreeParser:
 
 
 def assembled(nodes: Iterable[Entries]) -> ClusterMetadata:
-    """The metadata that all nodes together tell."""
+    """The metadata in all nodes together."""
     fields: dict[str, dict[Any, Any]] = {
         name: {} for name in ("topics", "configs", "quotas", "acls", "scram", "tokens", "next_producer_id", "malformed")}
     for entries in nodes:
@@ -201,18 +201,18 @@ def _acls(pattern: str, resource: str, name: str, data: bytes) -> Iterable[tuple
             raise ValueError("an ACL is not a map")
         yield "acls", Acl(
             principal=text(item, "principal"), host=text(item, "host"),
-            permission=_word(ACL_PERMISSIONS, text(item, "permissionType")),
-            operation=_word(ACL_OPERATIONS, text(item, "operation")),
-            resource=_word(RESOURCE_TYPES, resource), pattern=_word(PATTERN_TYPES, pattern), name=name,
+            permission=_known_name(ACL_PERMISSIONS, text(item, "permissionType")),
+            operation=_known_name(ACL_OPERATIONS, text(item, "operation")),
+            resource=_known_name(RESOURCE_TYPES, resource), pattern=_known_name(PATTERN_TYPES, pattern), name=name,
         ), True
 
 
-def _word(names: Mapping[int, str], word: str) -> str:
+def _known_name(names: Mapping[int, str], given: str) -> str:
     """The name as Kafka writes it; it reads any case (`SecurityUtils`)."""
     for name in names.values():
-        if name.lower() == word.lower():
+        if name.lower() == given.lower():
             return name
-    raise ValueError(f"unknown word {word!r}")
+    raise ValueError(f"unknown name {given!r}")
 
 
 def _token(data: bytes) -> Token:

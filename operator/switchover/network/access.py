@@ -12,7 +12,7 @@ from switchover.network.credentials import ANYWHERE, AllowedServers
 class Access:
     """How to reach a Kafka cluster or ZooKeeper: address list and the client properties of the credentials Secret.
 
-    A server that another one told of gets the credentials only if `allowed` has it. `search` is where names are sought
+    A server that another one named gets the credentials only if `allowed` has it. `search` is where names are sought
     (network/addresses.py), empty where they were written for the namespace that we run in.
     """
 

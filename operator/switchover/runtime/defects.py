@@ -1,4 +1,4 @@
-"""What is told of an error that nobody expected: what it is and where, never its text, which may hold what others wrote."""
+"""What is shown of an error that nobody expected: its type and place, never its text, which may hold what others wrote."""
 
 import traceback
 from pathlib import Path

@@ -27,6 +27,6 @@ def needed_by(command: str) -> Iterator[None]:
             raise
         extra = OF_COMMAND.get(command, "cli")
         lacks = f"switchover[{extra}]"
-        told = f"{said('switchover {}', command)} needs {lacks}: {said('pip install {}', lacks)}" if command else NONE
-        print(f"{told} ({package} is not installed)", file=sys.stderr)
+        why = f"{said('switchover {}', command)} needs {lacks}: {said('pip install {}', lacks)}" if command else NONE
+        print(f"{why} ({package} is not installed)", file=sys.stderr)
         sys.exit(2)

@@ -14,13 +14,13 @@ class Stop:
     """
 
     def __init__(self) -> None:
-        self._told: SimpleQueue[None] = SimpleQueue()
+        self._asked: SimpleQueue[None] = SimpleQueue()
         self._is_set = False
 
     def set(self) -> None:
         """Ask it to end."""
         self._is_set = True
-        self._told.put(None)
+        self._asked.put(None)
 
     def is_set(self) -> bool:
         """Whether it is asked to end."""
@@ -30,7 +30,7 @@ class Stop:
         """Wait until it is asked to end, for so long at most; whether it is."""
         if not self._is_set:
             with suppress(Empty):
-                self._told.get(timeout=seconds)
+                self._asked.get(timeout=seconds)
         return self._is_set
 
 

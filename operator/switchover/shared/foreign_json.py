@@ -80,14 +80,14 @@ def _end_of_blanks(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number of JSON")
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number of JSON")
 
 
-def _number(word: str) -> float:
-    number = float(word)
+def _number(text: str) -> float:
+    number = float(text)
     if math.isinf(number):
-        raise ValueError(f"{word[:20]} is too large a number")
+        raise ValueError(f"{text[:20]} is too large a number")
     return number
 
 

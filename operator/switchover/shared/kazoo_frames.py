@@ -16,7 +16,7 @@ TOO_LARGE = (f"it announces an answer of more than {LARGEST_ANSWER:,} bytes;"
 
 def limit(client: KazooClient, too_large: Callable[[str], None],
           room: Callable[[str, int], AbstractContextManager[object]] = lambda path, length: nullcontext()) -> None:
-    """End the connection that announces more, after `too_large` was told so, on kazoo's thread. What is about a path is read
+    """End the connection that announces more, after a call of `too_large` on kazoo's thread. What is about a path is read
     within `room` for so many bytes, which raises ConnectionDropped where there are none."""
     read = client._connection._read
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from string import Formatter
 from typing import Any, TypeAlias
 
-Word: TypeAlias = str | int | Mapping[str, Any]
+Argument: TypeAlias = str | int | Mapping[str, Any]
 _AFTER_AN_OPTION = re.compile(r"(?<!\S)-[^\s=]+ $")
 
 
@@ -15,11 +15,11 @@ class Command(str):
     """What `command` has made. As a part of another command it stays as it is."""
 
 
-def command(template: str, *foreign: Word | Sequence[Word]) -> Command:
-    """The template, which is a constant, with a word in the place of each `{}`; `{{` and `}}` are braces.
+def command(template: str, *foreign: Argument | Sequence[Argument]) -> Command:
+    """The template, which is a constant, with an argument for each `{}`; `{{` and `}}` are braces.
 
-    A mapping is a word of JSON, a sequence several words, a Command a part of this one. No word becomes an option: one that
-    begins with a dash is tied to the option before it by `=`, or comes after `--`.
+    A mapping becomes JSON, a sequence several arguments, a Command a part of this one. No argument becomes an option:
+    one that begins with a dash is tied to the option before it by `=`, or comes after `--`.
     """
     line, rest = "", iter(foreign)
     for text, field, _, _ in Formatter().parse(template):
@@ -27,27 +27,27 @@ def command(template: str, *foreign: Word | Sequence[Word]) -> Command:
         if field is None:
             continue
         given = next(rest)
-        words = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
-        if not line[-1:].strip() and any(_is_like_an_option(word) for word in words):
-            line = f"{line[:-1]}=" if len(words) == 1 and _AFTER_AN_OPTION.search(line) else f"{line}-- "
-        line += " ".join(map(_quoted, words))
+        several = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
+        if not line[-1:].strip() and any(map(_is_like_an_option, several)):
+            line = f"{line[:-1]}=" if len(several) == 1 and _AFTER_AN_OPTION.search(line) else f"{line}-- "
+        line += " ".join(map(_quoted, several))
     return Command(line)
 
 
-def kubectl(namespace: str, template: str, *foreign: Word | Sequence[Word]) -> Command:
+def kubectl(namespace: str, template: str, *foreign: Argument | Sequence[Argument]) -> Command:
     """A command of kubectl in a namespace."""
     return command("kubectl --namespace {} {}", namespace, command(template, *foreign))
 
 
-def _is_like_an_option(word: Word) -> bool:
-    return not isinstance(word, Command) and str(word).startswith("-")
+def _is_like_an_option(given: Argument) -> bool:
+    return not isinstance(given, Command) and str(given).startswith("-")
 
 
-def _quoted(word: Word) -> str:
+def _quoted(given: Argument) -> str:
     """As the shell reads it back; what cannot be seen stands there by its bytes, so that a command is one line."""
-    if isinstance(word, Command):
-        return word
-    text = json.dumps(word, separators=(",", ":")) if isinstance(word, Mapping) else str(word)
+    if isinstance(given, Command):
+        return given
+    text = json.dumps(given, separators=(",", ":")) if isinstance(given, Mapping) else str(given)
     return shlex.quote(text) if text.isprintable() else f"$'{''.join(map(_by_bytes, text))}'"
 
 

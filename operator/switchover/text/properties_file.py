@@ -8,26 +8,26 @@ import javaproperties
 
 
 class Unreadable(Exception):
-    """Says in words which file it is, and why."""
+    """Says which file it is, and why."""
 
 
 def read(file: Path) -> Mapping[str, str]:
     """A file as Java's Properties reads it. Raises Unreadable."""
-    with _in_words(file), file.open("rb") as content:
+    with _readable(file), file.open("rb") as content:
         found: Mapping[str, str] = javaproperties.load(content)
         return found
 
 
 def read_file_or_secret(path: Path) -> Mapping[str, str]:
     """Such a file, or a directory with a file for each property, as a Secret is mounted. Raises Unreadable."""
-    with _in_words(path):
+    with _readable(path):
         if path.is_dir():
             return {file.name: file.read_text(encoding="utf-8") for file in path.iterdir() if file.is_file()}
         return read(path)
 
 
 @contextmanager
-def _in_words(path: Path) -> Iterator[None]:
+def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

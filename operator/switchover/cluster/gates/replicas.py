@@ -121,7 +121,7 @@ def check_brokers_see_each_other(picture: Picture) -> Verdict:
     expected = set(picture.brokers.values())
     for broker_id in sorted(expected):
         view = picture.view(broker_id)
-        if not isinstance(view, Known) and view.untold and (up := _up_for(picture, broker_id)) > DEAF_SECONDS:
+        if not isinstance(view, Known) and view.no_metadata and (up := _up_for(picture, broker_id)) > DEAF_SECONDS:
             return wait(BROKER_DEAF, f"broker {broker_id} answers, and nobody has told it of any broker: no controller"
                         " reaches it at its listener between brokers", subject=f"broker {broker_id}", observed=f"{up:.0f} s",
                         threshold=f"{DEAF_SECONDS:.0f} s", unblocks="the controllers' logs say why (a login, a store, a name"

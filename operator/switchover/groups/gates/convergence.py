@@ -7,7 +7,7 @@ from switchover.answers.observed import Known
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.groups.gates.read import group_of, samples
 from switchover.groups.picture import Picture
-from switchover.kafka.group import LEFT, UNTOLD, Group, GroupState, GroupType
+from switchover.kafka.group import LEFT, NO_EPOCH, Group, GroupState, GroupType
 from switchover.lag.group import TopicPartition
 from switchover.reasons.members import (
     EPOCH_CHURN,
@@ -90,7 +90,7 @@ def check_calm(picture: Picture) -> Verdict:
     if not isinstance(found, Known):
         return unknown(OFFSETS_UNKNOWN, found.why, subject=picture.spec.group)
     since = max(picture.now - CHURN_SECONDS, batch.proven if batch is not None and batch.proven is not None else picture.now)
-    epochs = {sample.epoch for sample in found.value if sample.at >= since and sample.epoch != UNTOLD}
+    epochs = {sample.epoch for sample in found.value if sample.at >= since and sample.epoch != NO_EPOCH}
     if len(epochs) > CHURN:
         return fail(EPOCH_CHURN, f"group {picture.spec.group} rebalances again and again although no pod is replaced",
                     subject=picture.spec.group, observed=f"{len(epochs)} epochs in {CHURN_SECONDS:.0f} s",

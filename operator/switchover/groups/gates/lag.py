@@ -8,7 +8,7 @@ from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.groups.picture import Picture
-from switchover.lag.sentences import beside, missing, sentence
+from switchover.lag.sentences import missing, preconditions, sentence
 from switchover.lag.thresholds import Thresholds, of_a_migration
 from switchover.lag.verdicts import Effect
 from switchover.lag.watch import Assessment
@@ -78,7 +78,7 @@ def _worst(lag: Assessment) -> str:
     """The partition that is worst off in words; else what must be true beside, else how long it has passed."""
     if lag.reading.why:
         return lag.reading.why
-    told = list(beside(lag.group))
+    told = list(preconditions(lag.group))
     if lag.evaluation.missing:
         told.append(missing(lag.evaluation.missing[0]))
     rows = [row for row, each in enumerate(lag.partitions) if each in lag.group.expected]

@@ -14,24 +14,24 @@ EVERY_SECONDS = 0.1
 
 
 class Question(Generic[Q, T]):
-    """What somebody wants to know, until it is told. Whoever asked may have given up."""
+    """What somebody wants to know. Whoever asked may have given up."""
 
-    def __init__(self, asked: Q, answer: "asyncio.Future[T]") -> None:
+    def __init__(self, asked: Q, future: "asyncio.Future[T]") -> None:
         self.asked = asked
-        self._answer = answer
+        self._future = future
 
     def tell(self, answer: T | Exception) -> None:
         """The answer, or why there is none; what comes later is not heard."""
-        if self._answer.done():
+        if self._future.done():
             return
         if isinstance(answer, Exception):
-            self._answer.set_exception(answer)
+            self._future.set_exception(answer)
         else:
-            self._answer.set_result(answer)
+            self._future.set_result(answer)
 
 
 class Together(Generic[Q, T]):
-    """`ask` tells each question of a batch its answer, as soon as there is one; what it raises is told to the others. An
+    """`ask` answers each question of a batch as soon as it can; the others get what it raises. An
     answer is never older than its question."""
 
     def __init__(self, ask: Callable[[Sequence[Question[Q, T]]], Awaitable[None]]) -> None:
@@ -41,7 +41,7 @@ class Together(Generic[Q, T]):
         self._asking: set[asyncio.Task[None]] = set()
 
     async def get(self, asked: Q) -> T:
-        """The answer. Raises what `ask` raises, and Unreachable where it tells none."""
+        """The answer. Raises what `ask` raises, and Unreachable where it gives none."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
         self._next.append(Question(asked, answer))
@@ -61,7 +61,7 @@ class Together(Generic[Q, T]):
         try:
             await self._ask(batch)
             error = Unreachable("the answer left it out")
-        except Exception as met:  # noqa: BLE001 - whatever it is, it is told to whoever asked
+        except Exception as met:  # noqa: BLE001 - whatever it is, whoever asked gets it
             error = met
         finally:
             for question in batch:

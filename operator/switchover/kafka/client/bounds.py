@@ -117,20 +117,20 @@ class _Walk:
     def __init__(self, data: bytes, begin: int) -> None:
         self.data = data
         self.memory = 0
-        self._kept: list[bytes] = []
+        self._copied: list[bytes] = []
         self._next = begin
 
     @property
     def changed(self) -> bool:
         """Whether anything is taken out."""
-        return bool(self._kept)
+        return bool(self._copied)
 
     def known(self, end: int) -> bytes:
-        """What is kept of all up to `end`."""
-        return b"".join((*self._kept, self.data[self._next:end]))
+        """What remains of all up to `end`."""
+        return b"".join((*self._copied, self.data[self._next:end]))
 
     def replace(self, begin: int, end: int, by: bytes) -> None:
-        self._kept += (self.data[self._next:begin], by)
+        self._copied += (self.data[self._next:begin], by)
         self._next = end
 
     def skip(self, at: int, size: int) -> int:
@@ -188,7 +188,7 @@ def _tagged(walk: _Walk, at: int, known: dict[int, _Skip]) -> int:
     begin, (count, at) = at, walk.varint(at)
     if not count:                               # nearly always, and for each entity
         return at
-    kept: list[bytes] = []
+    passed: list[bytes] = []
     for _ in range(count):
         start, (tag, sized) = at, walk.varint(at)
         size, content = walk.varint(sized)
@@ -200,8 +200,8 @@ def _tagged(walk: _Walk, at: int, known: dict[int, _Skip]) -> int:
             raise Unreadable(f"the tagged field {tag} at byte {start} has not the length that it says")
         walk.memory += inner.memory
         found = inner.known(at)
-        kept += (walk.data[start:sized], _varint(len(found)), found)
-    all_of_it = b"".join((_varint(len(kept) // 3), *kept))
+        passed += (walk.data[start:sized], _varint(len(found)), found)
+    all_of_it = b"".join((_varint(len(passed) // 3), *passed))
     if all_of_it != walk.data[begin:at]:
         walk.replace(begin, at, all_of_it)
     return at

@@ -29,11 +29,11 @@ class Brokers:
         self._connections = KeptConnections(security(access.properties, access.allowed, access.search), keep)
 
     def connected(self, broker: Address, seconds: float | None = None) -> AbstractAsyncContextManager[Connection]:
-        """A connection to one of them, good for `seconds`, those of a round unless told."""
+        """A connection to one of them, good for `seconds`, those of a round by default."""
         return self._connections.connected(broker, seconds or self.seconds)
 
     def close(self) -> None:
-        """Close what is kept open."""
+        """Close the connections that are open."""
         self._connections.close()
 
     async def any(self, ask: Callable[[Address, Connection], Awaitable[T]]) -> T:
@@ -80,12 +80,12 @@ def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 KEEP_SECONDS = 30.0
 """For how long the operator uses one: after that the name leads to whoever has it by then. Where it is the evidence which
 process answers (nodes.py), each question has its own."""
-MOST = 4                    # that are kept to one node; more are there only while more questions go on than that
+MOST = 4                    # that stay open to one node; more are there only while more questions go on than that
 
 
 class KeptConnections:
     """Those of one access, opened when they are needed. One that is free is used again until it is `keep` seconds old; with
-    0 each question has its own. Where a question fails none is used again: the node may have gone, and tell nobody."""
+    0 each question has its own. Where a question fails none is used again: the node may have gone without a sign."""
 
     def __init__(self, security: Security, keep: float = 0.0) -> None:
         self._security = security
@@ -106,7 +106,7 @@ class KeptConnections:
             self._give_back(node, connection)
 
     def close(self) -> None:
-        """Close those that are free. One that is in use is closed or kept as any other."""
+        """Close those that are free. One that is in use is given back as any other."""
         for node in tuple(self._free):
             self._drop(node)
 
@@ -121,7 +121,7 @@ class KeptConnections:
         return None
 
     def _give_back(self, node: Address, connection: Connection) -> None:
-        connection.let_go()
+        connection.release_answer()
         loop = asyncio.get_running_loop()
         ends_at = connection.opened_at + self._keep
         if loop.time() < ends_at and len(self._free[node]) < MOST:

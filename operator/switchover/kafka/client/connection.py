@@ -91,7 +91,7 @@ async def talking(node: Address, security: Security, seconds: float) -> AsyncIte
 
 
 def _nobody_listens(error: OSError) -> bool:
-    """Connection refused, by each of the host's addresses: asyncio puts their words into one error."""
+    """Connection refused, by each of the host's addresses: asyncio joins their messages in one error."""
     text = str(error)
     return 0 < text.count("[Errno ") == text.count(f"[Errno {errno.ECONNREFUSED}]")
 
@@ -128,8 +128,8 @@ class Connection:
         self._ids = itertools.count()
         self._held: list[memory.Held] = []         # what the last answer takes, until the next question
         self.opened_at = asyncio.get_running_loop().time()
-        self._ends_at = float("inf")               # when the node lets go of a login, by the event loop's clock
-        self.api_keys: Mapping[int, int] | None = None       # once the node has told them (`api_keys`)
+        self._ends_at = float("inf")               # when the node ends a login, by the event loop's clock
+        self.api_keys: Mapping[int, int] | None = None       # once the node was asked for them
 
     @classmethod
     async def open(cls, node: Address, security: Security) -> "Connection":
@@ -152,9 +152,9 @@ class Connection:
     def close(self) -> None:
         """Ask nothing more."""
         self._writer.close()
-        self.let_go()
+        self.release_answer()
 
-    def let_go(self) -> None:
+    def release_answer(self) -> None:
         """Of the last answer nothing is needed any more."""
         while self._held:
             self._held.pop().give_back()
@@ -181,7 +181,7 @@ class Connection:
 
     async def exchange(self, request: RequestPayload) -> bytes:
         """Send a request; the answer's bytes from its header on."""
-        self.let_go()
+        self.release_answer()
         correlation_id = next(self._ids)
         with io.BytesIO() as message:
             header = request.__header_schema__
@@ -209,7 +209,7 @@ class Connection:
         return answer
 
     async def authenticate(self, credentials: Credentials) -> None:
-        """SASL as PLAIN (RFC 4616) or SCRAM (RFC 5802). Raises Refused with the node's words."""
+        """SASL as PLAIN (RFC 4616) or SCRAM (RFC 5802). Raises Refused with the node's reason."""
         handshake = await self.ask(SaslHandshakeRequest(mechanism=credentials.mechanism), SaslHandshakeResponse)
         if handshake.error_code is not ErrorCode.none:
             offered = ", ".join(name for name in MECHANISMS if name in handshake.mechanisms) or "none of Kafka's mechanisms"
@@ -246,7 +246,7 @@ NO_EPOCH = -1
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """ApiVersions of one node. A node too old for features (before Kafka 2.4) tells its API keys alone."""
+    """ApiVersions of one node. A node too old for features (before Kafka 2.4) answers its API keys alone."""
 
     api_keys: Mapping[int, int]                   # API key -> the newest version of it
     supported: Mapping[str, int]                  # feature -> the highest level that its software knows

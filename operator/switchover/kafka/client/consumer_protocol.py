@@ -21,7 +21,7 @@ class Malformed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a member wants. `generation` is the one it was in when it asked, NO_GENERATION where it does not tell."""
+    """What a member wants. `generation` is the one it was in when it asked, NO_GENERATION where it does not say."""
 
     topics: frozenset[str]
     generation: int

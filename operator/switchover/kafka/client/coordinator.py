@@ -31,7 +31,7 @@ from switchover.answers.errors import Refused, Unreachable
 from switchover.kafka.client.brokers import batches
 from switchover.kafka.client.connection import Connection, api_keys, succeeded
 from switchover.kafka.client.consumer_protocol import PROTOCOL_TYPE
-from switchover.kafka.client.metadata import told_address
+from switchover.kafka.client.metadata import advertised_address
 from switchover.kafka.group import GroupState, Readiness
 from switchover.network.addresses import Address
 
@@ -57,7 +57,7 @@ _ON_THE_MOVE = {
 
 
 def answered(node: Address, code: ErrorCode, group: str, what: str, right: str = "Describe") -> None:
-    """Raise what an error code about a group means: Refused naming the right, else Unreachable in words."""
+    """Raise what an error code about a group means: Refused naming the right, else Unreachable."""
     if code in _ON_THE_MOVE:
         raise _moving(node, code, group)
     if code is ErrorCode.topic_authorization_failed:
@@ -80,7 +80,7 @@ def failure(node: Address, code: ErrorCode, group: str, what: str) -> Refused | 
 
 @dataclass(slots=True)
 class Coordinators:
-    """The groups by the brokers that coordinate them, the ids of these, and why other groups have none: in words, and the
+    """The groups by the brokers that coordinate them, the ids of these, and why other groups have none: as text, and the
     code itself."""
 
     groups: dict[Address, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -96,7 +96,7 @@ async def find_coordinators(node: Address, broker: Connection, groups: Sequence[
         answer = await broker.ask(FindCoordinatorRequest(coordinator_keys=tuple(batch)), FindCoordinatorResponse)
         for found in answer.coordinators:
             if found.error_code is ErrorCode.none:
-                address = told_address(f"the coordinator of group {found.key}", found.host, found.port)
+                address = advertised_address(f"the coordinator of group {found.key}", found.host, found.port)
                 coordinators.groups[address].append(found.key)
                 coordinators.ids[address] = found.node_id
             elif why := failure(node, found.error_code, found.key, f"find the coordinator of group {found.key}"):
@@ -114,7 +114,7 @@ class Coordinator:
 
     @classmethod
     async def at(cls, node: Address, connection: Connection) -> "Coordinator":
-        """The one at the other end, which tells which requests it knows."""
+        """The one at the other end."""
         return cls(node, connection, await api_keys(node, connection))
 
     async def descriptions(self, names: Sequence[str]) -> dict[str, Described]:

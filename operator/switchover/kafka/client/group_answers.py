@@ -12,7 +12,7 @@ from switchover.answers.errors import Malformed, Unreachable
 from switchover.kafka.client import consumer_protocol
 from switchover.kafka.client.consumer_protocol import NO_GENERATION, PROTOCOL_TYPE
 from switchover.kafka.client.coordinator import Described, DescribedConsumer, ListedGroup, answered
-from switchover.kafka.group import UNTOLD, Group, GroupState, GroupType, Member, MemberProtocol
+from switchover.kafka.group import NO_EPOCH, Group, GroupState, GroupType, Member, MemberProtocol
 from switchover.lag.group import TopicPartition
 from switchover.network.addresses import Address, canonical
 
@@ -42,12 +42,12 @@ def consumer_group(told: DescribedConsumer, coordinator: int) -> Group:
 
 def classic_group(told: DescribedClassic, coordinator: int) -> Group:
     """A classic group. Raises Malformed, naming the member, when what it exchanges is not the consumer protocol."""
-    epoch = UNTOLD
+    epoch = NO_EPOCH
     members: tuple[Member, ...] = ()
     if told.protocol_type == PROTOCOL_TYPE:
         read = [(member, *_exchanged(told.group_id, member)) for member in told.members]
         before = max((wanted.generation for _, wanted, _ in read), default=NO_GENERATION)
-        epoch = UNTOLD if before == NO_GENERATION else before + 1
+        epoch = NO_EPOCH if before == NO_GENERATION else before + 1
         members = tuple(_classic_member(member, wanted, given, epoch) for member, wanted, given in read)
     else:
         members = tuple(_classic_member(member, _NOTHING_WANTED, _NOTHING_GIVEN, epoch) for member in told.members)
@@ -67,11 +67,11 @@ def classic_group(told: DescribedClassic, coordinator: int) -> Group:
 def other_group(name: str, listed: ListedGroup | None, coordinator: int) -> Group:
     """What is neither a consumer group nor a classic one, by what the list of groups says of it, if it is in there."""
     if listed is None:
-        return Group(name, coordinator, GroupType.CLASSIC, GroupState.DEAD, "", UNTOLD, UNTOLD, "", ())
+        return Group(name, coordinator, GroupType.CLASSIC, GroupState.DEAD, "", NO_EPOCH, NO_EPOCH, "", ())
     if group_type(listed) is not GroupType.OTHER:
         raise changing(name)
-    return Group(name, coordinator, GroupType.OTHER, _state(name, listed.group_state), listed.protocol_type, UNTOLD, UNTOLD,
-                 "", ())
+    return Group(name, coordinator, GroupType.OTHER, _state(name, listed.group_state), listed.protocol_type, NO_EPOCH,
+                 NO_EPOCH, "", ())
 
 
 def group_type(listed: ListedGroup) -> GroupType:

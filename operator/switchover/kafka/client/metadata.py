@@ -17,7 +17,7 @@ from kio.schema.types import TopicName
 from kio.static.primitive import i32, i32Timedelta, i64
 
 from switchover.answers import memory
-from switchover.answers.errors import Malformed, Untold
+from switchover.answers.errors import Malformed, NoMetadata
 from switchover.kafka.client import bounds
 from switchover.kafka.client.connection import NOT_AUTHORIZED, Connection, api_keys, succeeded
 from switchover.kafka.node import Partition, Topic, TopicIds, WholeView
@@ -29,7 +29,7 @@ from switchover.shared.grouped import grouped
 async def metadata(node: Address, connection: Connection, topics: Iterable[str] | None) -> MetadataResponse:
     """Of these topics, or of all for None, with their ids (Kafka 2.8 or newer); nothing is created.
 
-    Raises Untold for a broker that knows of none, not even of itself: it has just started, and does not know of the topics
+    Raises NoMetadata for a broker that knows of no broker, not even of itself: it has just started, and knows no topic
     either.
     """
     return knowing(node, await connection.ask(request(topics), MetadataResponse))
@@ -49,16 +49,16 @@ def request(topics: Iterable[str] | None) -> MetadataRequest:
 def knowing(node: Address, answer: MetadataResponse) -> MetadataResponse:
     """The answer, as `metadata` gives it."""
     if not answer.brokers:
-        raise Untold(f"{node}: has just started, and knows of no broker yet")
+        raise NoMetadata(f"{node}: has just started, and knows of no broker yet")
     return answer
 
 
 def addresses(answer: MetadataResponse) -> dict[int, Address]:
     """Where each broker listens, by its id. Raises Malformed."""
-    return {broker.node_id: told_address(f"broker {broker.node_id}", broker.host, broker.port) for broker in answer.brokers}
+    return {each.node_id: advertised_address(f"broker {each.node_id}", each.host, each.port) for each in answer.brokers}
 
 
-def told_address(who: str, host: str, port: int) -> Address:
+def advertised_address(who: str, host: str, port: int) -> Address:
     """Where somebody listens, as a broker says. Raises Malformed, which names who."""
     try:
         return Address(host, port)
@@ -92,7 +92,7 @@ class WholeViews:
         self._held: memory.Held | None = None
 
     async def ask(self, broker: Address, connection: Connection) -> WholeView:
-        """Metadata of all topics. Raises Untold as `metadata` does, and Refused where they take too much memory."""
+        """Metadata of all topics. Raises NoMetadata as `metadata` does, and Refused where they take too much memory."""
         answer = await connection.exchange(request(None))
         return await connection.work(answer, lambda: self.read(broker, answer))
 
@@ -143,7 +143,7 @@ class WholeViews:
         if self._held is None:
             self._held = memory.ANSWERS.lasting(f"the cluster of {broker}")
             weakref.finalize(self, self._held.give_back)
-        self._held.resize(partitions * PARTITION, f"{partitions:,} partitions, of which broker {broker} tells,")
+        self._held.resize(partitions * PARTITION, f"a view of {partitions:,} partitions from broker {broker}")
 
 
 def _partition(topic: str, read: MetadataResponsePartition) -> Partition:
@@ -164,16 +164,16 @@ async def topic_ids(node: Address, connection: Connection, broker_id: int, views
     ids = {name: topic.topic_id for name, topic in topics.items() if topic.topic_id is not None}
     logs = [(name, partition.index) for name in ids for partition in topics[name].partitions
             if broker_id in partition.replicas]
-    told: dict[tuple[str, int], ErrorCode] = {}
+    codes: dict[tuple[str, int], ErrorCode] = {}
     if logs and (await api_keys(node, connection)).get(FETCH, 0) >= BY_ID:
         for start in range(0, len(logs), PARTITIONS):
-            told |= await _fetched(connection, ids, logs[start:start + PARTITIONS])
-    for (name, _), code in told.items():
+            codes |= await _fetched(connection, ids, logs[start:start + PARTITIONS])
+    for (name, _), code in codes.items():
         if code in NOT_AUTHORIZED:
             succeeded(node, code, f"read topic {name}", "Read", f"topic {name}")
-    others = {name: index for (name, index), code in told.items() if code is ErrorCode.inconsistent_topic_id}
+    others = {name: index for (name, index), code in codes.items() if code is ErrorCode.inconsistent_topic_id}
     silent = frozenset(name for name, index in logs
-                       if told.get((name, index)) not in (ErrorCode.inconsistent_topic_id, ErrorCode.offset_out_of_range))
+                       if codes.get((name, index)) not in (ErrorCode.inconsistent_topic_id, ErrorCode.offset_out_of_range))
     return TopicIds({name: id_text(topic_id) for name, topic_id in ids.items()}, others, silent)
 
 

@@ -25,9 +25,9 @@ from switchover.kafka.client.partition_logs import DEBUGGER, LATEST, READ_UNCOMM
 from switchover.kafka.client.settings import (
     broker_settings,
     examine_broker,
+    identify,
     min_insync_replicas,
     shown_marker,
-    told_identity,
 )
 from switchover.kafka.limits import ANSWER_SECONDS, NODE_SECONDS
 from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum, Replica, TopicIds, WholeView
@@ -56,14 +56,14 @@ class KafkaWire:
         self._views = WholeViews()
 
     async def api_versions(self, node: Address) -> NodeAnswer:
-        """ApiVersions v3; a node too old for it (before Kafka 2.4) tells its API keys alone."""
+        """ApiVersions v3; a node too old for it (before Kafka 2.4) answers its API keys alone."""
         async with self._connected(node, NODE_SECONDS) as connection:
-            told = await api_versions(node, connection)
+            found = await api_versions(node, connection)
         return NodeAnswer(
-            api_keys=told.api_keys,
-            zk_migration_ready=told.zk_migration_ready,
-            features_epoch=told.epoch,
-            metadata_version=told.finalized.get(METADATA_VERSION),
+            api_keys=found.api_keys,
+            zk_migration_ready=found.zk_migration_ready,
+            features_epoch=found.epoch,
+            metadata_version=found.finalized.get(METADATA_VERSION),
         )
 
     async def known_brokers(self, broker: Address) -> BrokerView:
@@ -106,7 +106,7 @@ class KafkaWire:
             return await self._log.follow(leader, connection, quorum.leader_epoch, cluster_id)
 
     async def examine(self, broker: Address, broker_id: int) -> BrokerExamination:
-        """Settings, log directories and our rights, as a broker tells them."""
+        """Settings, log directories and our rights."""
         async with self._connected(broker, ANSWER_SECONDS) as connection:
             return await examine_broker(broker, connection, broker_id)
 
@@ -116,12 +116,12 @@ class KafkaWire:
             return await topic_ids(broker, connection, broker_id, self._views)
 
     async def identity(self, node: Address, cluster_id: str, among: Iterable[int]) -> frozenset[int]:
-        """Which of these brokers it is, by whose settings it tells."""
+        """Which of these brokers it is, by whose settings it shows."""
         async with self._connected(node, NODE_SECONDS) as connection:
-            return await told_identity(node, connection, cluster_id, among)
+            return await identify(node, connection, cluster_id, among)
 
     async def marker(self, broker: Address, broker_id: int) -> str:
-        """Of all settings that a broker tells, the one that the door gave it."""
+        """Of all settings that a broker shows, the one that the start script added."""
         async with self._connected(broker, NODE_SECONDS) as connection:
             return await shown_marker(broker, connection, broker_id)
 
@@ -143,7 +143,7 @@ class KafkaWire:
         return {each: end for each, end in found.items() if isinstance(end, int)}
 
     async def ask_controller(self, broker: Address) -> None:
-        """ListPartitionReassignments v0, which changes nothing and tells little."""
+        """ListPartitionReassignments v0, which changes nothing."""
         async with self._connected(broker, NODE_SECONDS) as connection:
             answer = await connection.ask(ListPartitionReassignmentsRequest(topics=None), ListPartitionReassignmentsResponse)
         succeeded(broker, answer.error_code, "ask the controller", "Describe")

@@ -26,9 +26,9 @@ from switchover.kafka.client.partition_logs import (
     LATEST,
     READ_COMMITTED,
     READ_UNCOMMITTED,
+    error_text,
     list_offsets,
     unreadable,
-    words,
 )
 from switchover.kafka.limits import LOOK_SECONDS, ROUND_SECONDS
 from switchover.lag.group import TopicPartition
@@ -50,7 +50,7 @@ class WireOffsets:
     A sweep is four rounds, each of which may take `seconds`: who coordinates, the commits of all groups, who leads, and the
     ends and log starts of all their partitions, once each however many groups read them; and a fifth, of `LOOK_SECONDS`,
     where it is to look for records. In a round all brokers are asked at the same time.
-    Nothing is asked twice: what a moved coordinator or leader refuses has failed in this sweep, and the next one asks anew
+    Nothing is asked twice: what a moved coordinator or leader refuses has failed in this sweep, and the next one asks again
     who it is. Connections are used until they are `keep` seconds old. Raises Refused for an access that cannot be used.
     """
 
@@ -89,7 +89,7 @@ class WireOffsets:
         return found.result()
 
     async def close(self) -> None:
-        """Close what is kept open between two sweeps."""
+        """Close what stays open between two sweeps."""
         self._brokers.close()
 
 
@@ -129,8 +129,8 @@ class _Sweep:
     # --- commits ----------------------------------------------------------------------------------------------------------
 
     async def find_coordinators(self, node: Address, broker: Connection) -> None:
-        told = await find_coordinators(node, broker, sorted(self._asked))
-        self.coordinators, self._failed = told.groups, {group: words(code) for group, code in told.codes.items()}
+        found = await find_coordinators(node, broker, sorted(self._asked))
+        self.coordinators, self._failed = found.groups, {group: error_text(code) for group, code in found.codes.items()}
 
     async def fetch_commits(self, _: Address, coordinator: Connection, groups: Sequence[str]) -> None:
         for batch in batches(groups, GROUPS):
@@ -138,7 +138,7 @@ class _Sweep:
             answer = await coordinator.ask(OffsetFetchRequest(groups=wanted), OffsetFetchResponse)
             for group in answer.groups:
                 if group.error_code is not ErrorCode.none:
-                    self._failed[group.group_id] = words(group.error_code)
+                    self._failed[group.group_id] = error_text(group.error_code)
                     continue
                 self._commits[group.group_id] = {
                     TopicPartition(topic.name, partition.partition_index):
@@ -161,7 +161,7 @@ class _Sweep:
             if topic.error_code is ErrorCode.unknown_topic_or_partition:
                 continue
             if topic.error_code is not ErrorCode.none:
-                self._unread[topic.name] = words(topic.error_code)
+                self._unread[topic.name] = error_text(topic.error_code)
                 continue
             self._numbers[topic.name] = len(topic.partitions)
             if topic.topic_id is not None:
@@ -171,7 +171,7 @@ class _Sweep:
                 if partition.leader_id in brokers:
                     self.leaders[brokers[partition.leader_id]].append(named)
                 else:
-                    self._unread[named] = words(ErrorCode.leader_not_available)
+                    self._unread[named] = error_text(ErrorCode.leader_not_available)
 
     async def list_ends(self, _: Address, leader: Connection, partitions: Sequence[TopicPartition]) -> None:
         stable = {topic for group in self._commits if self._asked[group].read_committed for topic in self._topics(group)}
@@ -207,9 +207,9 @@ class _Sweep:
     async def look(self, _: Address, leader: Connection, looks: Sequence[_Look]) -> None:
         """Prolong each stretch up to the next record, or to the end that was read before. What was seen in time counts."""
         for group, each, stretch in looks:
-            read_committed, told = self._asked[group].read_committed, self._ends[each]
-            end = told.stable if read_committed else told.high
-            async for offset in unreadable(leader, each, max(stretch.end, told.start), end, read_committed=read_committed):
+            read_committed, found = self._asked[group].read_committed, self._ends[each]
+            end = found.stable if read_committed else found.high
+            async for offset in unreadable(leader, each, max(stretch.end, found.start), end, read_committed=read_committed):
                 self._unreadable[group][each] = stretch._replace(end=offset)
 
     # --- both -------------------------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ class _Sweep:
 
 
 def _answered(code: ErrorCode, offset: int) -> int | str:
-    return offset if code is ErrorCode.none else words(code)
+    return offset if code is ErrorCode.none else error_text(code)
 
 
 def _now() -> int:

@@ -27,7 +27,7 @@ DEBUGGER = BrokerId(-2)
 """A follower answers it as well as the leader, and each with the end of its own log
 (ListOffsetsRequest.DEBUGGING_REPLICA_ID, ReplicaManager.fetchOffsetForTimestamp)."""
 
-_WORDS = {
+_ERRORS = {
     ErrorCode.group_authorization_failed: "our user is not allowed to ask; it needs DESCRIBE on the group",
     ErrorCode.topic_authorization_failed: "our user is not allowed to ask; it needs DESCRIBE on the topic",
     ErrorCode.not_coordinator: "the group's coordinator has moved",
@@ -53,13 +53,13 @@ async def list_offsets(broker: Connection, partitions: Iterable[TopicPartition],
     ), ListOffsetsResponse)
     return {
         TopicPartition(topic.name, partition.partition_index):
-            partition.offset if partition.error_code is ErrorCode.none else words(partition.error_code)
+            partition.offset if partition.error_code is ErrorCode.none else error_text(partition.error_code)
         for topic in answer.topics for partition in topic.partitions}
 
 
-def words(code: ErrorCode) -> str:
+def error_text(code: ErrorCode) -> str:
     """What an error of Kafka's says, for people."""
-    return f"{_WORDS[code]} ({code.name.upper()})" if code in _WORDS else code.name.upper()
+    return f"{_ERRORS[code]} ({code.name.upper()})" if code in _ERRORS else code.name.upper()
 
 
 FIRST_BYTES, MOST_BYTES = 16 * 1024, 1024 * 1024        # of one answer; a first batch that is larger comes whole
@@ -93,15 +93,15 @@ async def unreadable(
     for Kafka's own consumer (CompletedFetch.java): a control batch has no record for anybody; of an aborted transaction the
     answer names producer and first offset, and its marker ends it.
 
-    None of them where the leader does not tell, or a batch cannot be told from one with a record. An answer without a batch
-    tells nothing either: old segments may lie elsewhere and not come in time.
+    None of them where the leader does not answer, or a batch may have a record. An answer without a batch proves nothing
+    either: old segments may lie elsewhere and not come in time.
     """
     size = FIRST_BYTES
     while offset < end:
-        told = await _fetch(leader, partition, offset, size, read_committed=read_committed)
-        if told is None:
+        answer = await _fetch(leader, partition, offset, size, read_committed=read_committed)
+        if answer is None:
             return
-        reached = _reached(told, offset)
+        reached = _reached(answer, offset)
         if reached == offset:
             return
         yield min(reached, end)
@@ -134,17 +134,17 @@ def _batches(data: bytes) -> Iterator[_Batch]:
         begin = max(end, begin + _HEAD.size)
 
 
-def _reached(told: PartitionData, offset: int) -> int:
+def _reached(answer: PartitionData, offset: int) -> int:
     """Before which offset the batches of the answer have no record."""
-    waiting = sorted(told.aborted_transactions or (), key=lambda each: each.first_offset, reverse=True)
+    waiting = sorted(answer.aborted_transactions or (), key=lambda each: each.first_offset, reverse=True)
     aborted: set[int] = set()
-    for batch in _batches(told.records or b""):
+    for batch in _batches(answer.records or b""):
         if batch.magic != _MAGIC:
             return offset                                   # of before Kafka 0.11: without transactions
         _begin(waiting, aborted, batch.last)
         if batch.attributes & _CONTROL:
             aborted.discard(batch.producer)
-        elif not (batch.attributes & _TRANSACTIONAL and batch.producer in aborted) and _has_record(told, batch, offset):
+        elif not (batch.attributes & _TRANSACTIONAL and batch.producer in aborted) and _has_record(answer, batch, offset):
             return max(offset, batch.first)
         offset = max(offset, batch.last + 1)
     return offset
@@ -155,8 +155,8 @@ def _begin(waiting: list[AbortedTransaction], aborted: set[int], last: int) -> N
         aborted.add(waiting.pop().producer_id)
 
 
-def _has_record(told: PartitionData, batch: _Batch, offset: int) -> bool:
-    """Whether a record of the batch is at that offset or behind it; yes where that cannot be told.
+def _has_record(answer: PartitionData, batch: _Batch, offset: int) -> bool:
+    """Whether a record of the batch is at that offset or behind it; yes where that is not known.
 
     Compaction takes records out and leaves the batch its first and last offset.
     """
@@ -166,7 +166,7 @@ def _has_record(told: PartitionData, batch: _Batch, offset: int) -> bool:
     if batch.first >= offset or whole or batch.attributes & _CODEC or batch.records > MOST_RECORDS:
         return True
     try:
-        found, _ = read_batch((told.records or b"")[batch.begin:batch.end], 0)
+        found, _ = read_batch((answer.records or b"")[batch.begin:batch.end], 0)
     except (SerialError, ValueError, OverflowError, OSError):       # OSError: a time that the platform has not
         return True
     return any(record.offset >= offset for record in found.records)

@@ -1,4 +1,4 @@
-"""Settings of a broker or of topics, as a broker tells them, and what else it tells of itself in Preflight."""
+"""Settings of a broker or of topics, as a broker shows them, and what else it answers about itself in Preflight."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -44,7 +44,7 @@ async def topic_settings(
         resource_type=_TOPIC, resource_name=topic, configuration_keys=_keys(names))])
     if len(answer.results) != 1:
         raise Unreachable(f"{node}: answered without the settings of topic {topic}")
-    _told(node, topic, answer.results[0].error_code)
+    _check_topic(node, topic, answer.results[0].error_code)
     return answer.results[0].configs
 
 
@@ -63,12 +63,12 @@ async def min_insync_replicas(node: Address, connection: Connection, topics: Ite
         for each in answer.results:
             if each.error_code is ErrorCode.unknown_topic_or_partition:
                 continue
-            _told(node, each.resource_name, each.error_code)
+            _check_topic(node, each.resource_name, each.error_code)
             found[each.resource_name] = _number(node, each.resource_name, each.configs)
     return found
 
 
-def _told(node: Address, topic: str, code: ErrorCode) -> None:
+def _check_topic(node: Address, topic: str, code: ErrorCode) -> None:
     succeeded(node, code, f"read the settings of topic {topic}", "DescribeConfigs", f"topic {topic}")
 
 
@@ -115,7 +115,7 @@ async def examine_broker(node: Address, connection: Connection, broker_id: int) 
 
 
 async def shown_marker(node: Address, connection: Connection, broker_id: int) -> str:
-    """Kafka tells keys that it does not know by their names (docs/facts/last-door.md). Raises Refused."""
+    """Of keys that it does not know Kafka shows the names (docs/facts/last-door.md). Raises Refused."""
     configs = await broker_settings(node, connection, broker_id)
     return next((setting.name for setting in configs if setting.name.startswith(MARKER)), "")
 
@@ -153,11 +153,12 @@ async def _directories(node: Address, connection: Connection) -> tuple[LogDirect
         LogDirectory(result.log_dir, offline=result.error_code is not ErrorCode.none) for result in answer.results)
 
 
-async def told_identity(node: Address, connection: Connection, cluster_id: str, among: Iterable[int]) -> frozenset[int]:
-    """Those of these brokers whose settings it tells.
+async def identify(node: Address, connection: Connection, cluster_id: str, among: Iterable[int]) -> frozenset[int]:
+    """Those of these brokers whose settings it shows.
 
-    A broker tells its own settings alone, and INVALID_REQUEST of every other's ("Unexpected broker id": ConfigHelper.scala;
-    the request is never forwarded). Metadata tells all brokers, and not which of them answers, but it tells the cluster.
+    A broker shows its own settings alone, and answers INVALID_REQUEST for every other's ("Unexpected broker id":
+    ConfigHelper.scala; the request is never forwarded). Metadata names the cluster and all brokers, not the one that
+    answers.
     """
     answered = await metadata(node, connection, ())
     if answered.cluster_id != cluster_id:
@@ -167,7 +168,7 @@ async def told_identity(node: Address, connection: Connection, cluster_id: str, 
         DescribeConfigsResource(resource_type=BROKER, resource_name=name, configuration_keys=("broker.id",))
         for name in asked)), DescribeConfigsResponse)
     if {result.resource_name for result in answer.results} != asked.keys():
-        raise Unreachable(f"{node}: answered without telling which broker it is")
+        raise Unreachable(f"{node}: answered without saying which broker it is")
     others = {result.resource_name for result in answer.results if result.error_code is ErrorCode.invalid_request}
     for result in answer.results:
         if result.resource_name not in others:

@@ -93,7 +93,7 @@ class KubernetesSurvey:
 
     def _is_granted(self, right: Right) -> bool:
         """Whether it was lately: a pass of each migration wants to know it, and no task is made for that."""
-        granted = self._allowed.kept(right, GRANTED_SECONDS)
+        granted = self._allowed.newest(right, GRANTED_SECONDS)
         return granted is not None and granted.value
 
     async def _may(self, right: Right) -> bool:
