@@ -456,8 +456,8 @@ async def test_no_whitelist_forbids_srvr(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("answer", "error", "words"), [
     (b"srvr is not executed because it is not in the whitelist.\n", Refused,
-     'does not tell its connections: asked for srvr, it says "srvr is not executed because it is not in the whitelist."'),
-    (b"", Refused, "does not tell its connections: asked for srvr, it gives no answer, as a TLS port does"),
+     'does not report its connections: asked for srvr, it says "srvr is not executed because it is not in the whitelist."'),
+    (b"", Refused, "does not report its connections: asked for srvr, it gives no answer, as a TLS port does"),
     (b"HTTP/1.1 400 Bad Request\r\n\r\n", Refused, "asked for srvr, what answers there is not ZooKeeper$"),
     (b"This ZooKeeper instance is not currently serving requests\n", Unreachable, "not serving requests now"),
 ])

@@ -14,7 +14,7 @@ from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate
 from switchover.engine.rollout import Phase
 from switchover.kubernetes.client.api_server import ApiServer, Forbidden
-from switchover.kubernetes.client.warning_events import HOLDS_SECONDS, Told
+from switchover.kubernetes.client.warning_events import HOLDS_SECONDS, WarningEvents
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from unit.pictures import PRE, moment, spoil, spoil_workload, value, with_fact, workload_of
 from unit.preflight_pictures import check
@@ -71,7 +71,7 @@ class Server(ApiServer):
 
 
 async def why(*events: dict[str, Any], name: str = "kafka-1") -> str:
-    return await Told(Server(*events), Clock(1.0)).why_not("u", name)
+    return await WarningEvents(Server(*events), Clock(1.0)).why_not("u", name)
 
 
 async def test_the_last_event_about_a_pod_tells_why_it_is_not_there() -> None:
@@ -99,7 +99,7 @@ async def test_what_others_wrote_is_short_on_one_line_and_without_passwords() ->
 async def test_who_may_not_read_events_is_told_nothing_and_asks_seldom() -> None:
     for error in (Forbidden("no"), Unreachable("no answer")):
         server, clock = Server(error=error), Clock(1.0)
-        told = Told(server, clock)
+        told = WarningEvents(server, clock)
         assert [await told.why_not("u", "kafka-1") for _ in range(3)] == ["", "", ""]
         assert server.asked == 1
         clock.seconds += HOLDS_SECONDS

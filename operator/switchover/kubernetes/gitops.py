@@ -1,6 +1,6 @@
 """Who else writes the workloads that a migration changes: GitOps tools and people, by their marks and managedFields.
 
-Marks and cures: docs/facts/kubernetes.md#gitops. Which of Flux's marks count on the live object, and which only in Git
+Marks and remedies: docs/facts/kubernetes.md#gitops. Which of Flux's marks count on the live object, and which only in Git
 (`ssa: IfNotPresent`), was read in fluxcd/pkg `ssa.ResourceManager.shouldSkipApply`; their values in any case, in its
 `utils.AnyInMetadata`. That a mark stands in Git is seen by who applied it: the same that applied the template.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from switchover.kubernetes import names
-from switchover.kubernetes.workloads import Kept, Manager
+from switchover.kubernetes.workloads import Managed, Manager
 from switchover.text.command import Command, command, kubectl
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -24,7 +24,7 @@ FLUX_SSA = f"{FLUX_KUSTOMIZE}ssa"
 FLUX_HELM = "helm.toolkit.fluxcd.io/"
 HELM = "meta.helm.sh/release-name"
 FLEET = "objectset.rio.cattle.io/id"
-"""Rancher's; beside Helm's own mark it is Fleet's, which deploys every bundle as a release."""
+"""Rancher's; with Helm's own mark it is Fleet's, which deploys every bundle as a release."""
 WAVE = "wave.pusher.com/update-on-config-change"
 RELOADER = "reloader.stakater.com/"
 RELOADS = (RELOADER, f"secret.{RELOADER}", f"configmap.{RELOADER}")
@@ -51,7 +51,7 @@ class Tool:
         return f"{self.name} {self.instance}".strip()
 
 
-def tool_of(workload: Kept, namespace: str) -> Tool | None:
+def tool_of(workload: Managed, namespace: str) -> Tool | None:
     """The tool that a workload belongs to, None when it carries no mark of one."""
     marks = workload.marks
     if tracking := marks.get(ARGO_TRACKING):
@@ -85,7 +85,7 @@ def _says(marks: Mapping[str, str], key: str, value: str) -> bool:
     return marks.get(key, "").casefold() == value.casefold()
 
 
-def _argo(workload: Kept, namespace: str, application: str) -> Tool:
+def _argo(workload: Managed, namespace: str, application: str) -> Tool:
     return Tool(
         "Argo CD Application", application, reverts=True, quiet=False,
         tolerate="ignoreDifferences: [{group: apps, kind: " + workload.kind + ", name: " + workload.name
@@ -94,17 +94,17 @@ def _argo(workload: Kept, namespace: str, application: str) -> Tool:
         suspend=command("argocd app set {} --sync-policy none", application))
 
 
-def _annotate(workload: Kept, namespace: str, mark: str) -> Command:
+def _annotate(workload: Managed, namespace: str, mark: str) -> Command:
     return kubectl(namespace, "annotate --overwrite {} {} {}", workload.kind.lower(), workload.name, mark)
 
 
-def reloads(workload: Kept) -> str:
+def reloads(workload: Managed) -> str:
     """The mark by which Stakater's Reloader rewrites a template when a Secret or ConfigMap changes; "" for none."""
     return next((mark for mark, value in sorted(workload.marks.items()) if mark.startswith(RELOADS)
                  and value.casefold() != "false" and not mark.endswith(("/ignore", "/last-reloaded-from"))), "")
 
 
-def last_writer(workload: Kept, parts: Iterable[str]) -> Manager | None:
+def last_writer(workload: Managed, parts: Iterable[str]) -> Manager | None:
     """Who but us wrote one of these parts last, None when the API server names nobody."""
     wanted = frozenset(parts)
     others = [manager for manager in workload.managers if wanted & manager.parts and manager.name != names.MANAGER]

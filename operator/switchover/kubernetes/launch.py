@@ -1,6 +1,6 @@
 """How a job of the pipeline runs in Kubernetes: manifests, and nothing of what the jobs do.
 
-One pod with `local[N]` is the default (SPARK-42190 is Spark's own word for it); what outgrows it has executors as pods. The
+One pod with `local[N]` is the default (SPARK-42190); what outgrows it has executors as pods. The
 configuration travels as an annotation of the pod and is read as a file (downward API), so that a job is one object: nothing
 is left behind, and nobody needs a right on ConfigMaps.
 """
@@ -25,7 +25,7 @@ MESSAGE = "/dev/termination-log"
 SCRATCH = "spark-local-dir-1"
 """Volumes of such names are what Spark on Kubernetes takes for its scratch, and mounts nothing else there."""
 FINISHED_SECONDS = 86_400
-"""How long a finished Job is kept for a person to look at."""
+"""How long a finished Job stays for a person to look at."""
 
 
 class Launcher(StrEnum):

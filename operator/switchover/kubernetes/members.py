@@ -48,7 +48,7 @@ class Autoscaler:
     """Whatever changes a workload's replicas or resources by itself.
 
     `settings` are exactly what a pause changes: minReplicas and behavior of a HorizontalPodAutoscaler, the pausing
-    annotations of a ScaledObject; nothing of another kind. `confirmed`: its controller tells that it is paused.
+    annotations of a ScaledObject; nothing of another kind. `confirmed`: its controller says that it is paused.
     """
 
     api_version: str
@@ -69,7 +69,7 @@ class Autoscaler:
 class MemberWorkload:
     """A Deployment or StatefulSet and its pods.
 
-    Where `caught_up` is False its controller has not acted on the last change yet, and what status tells is of before.
+    Where `caught_up` is False its controller has not acted on the last change yet, and its status is older.
     `seen` counts pods by status, those that terminate not among them; `pods` has them all.
     """
 

@@ -1,4 +1,4 @@
-"""What is asked of Kubernetes, in our words. `client/` implements these; tests fake them.
+"""What is asked of Kubernetes. `client/` implements these; tests fake them.
 
 Every method has a time limit of its own and raises one of the errors of `answers.errors`, never a client library's.
 """
@@ -78,7 +78,7 @@ class Workloads(Protocol):
 
     async def volume_claims(self, labels: Mapping[str, str]) -> Sequence[str]: ...
     async def evict(self, pod: str, uid: str) -> None:
-        """Evict with a uid precondition; Refused carries the budget's words on 429; a pod already gone is success."""
+        """Evict with a uid precondition; Refused carries the budget's message on 429; a pod already gone is success."""
         ...
 
     async def delete_pod(self, pod: str, uid: str) -> None:
@@ -97,14 +97,14 @@ class Workloads(Protocol):
 
 
 class Survey(Protocol):
-    """What is asked of Kubernetes beside what a migration changes; nothing of it changes anything."""
+    """What is asked of Kubernetes about other objects than a migration changes; nothing of it changes anything."""
 
     async def managers_of(self, objects: Iterable[tuple[str, str, str]]) -> Mapping[str, str]:
         """Of those that exist (API version, kind, name): "Kind name" -> its label app.kubernetes.io/managed-by or ""."""
         ...
 
     async def missing_rights(self, secrets: Iterable[str]) -> tuple[str, ...]:
-        """Which rights that a migration needs we do not have, in words such as `patch statefulsets.apps`.
+        """Which rights that a migration needs we do not have, such as `patch statefulsets.apps`.
 
         Those to Secrets are asked for by the names of these, since the Role may name the Secrets that it is for.
         """
@@ -119,7 +119,7 @@ class Survey(Protocol):
         ...
 
     async def try_patch(self, kind: str, name: str, operations: Sequence[Mapping[str, Any]]) -> TemplateChange:
-        """Dry run of a JSON patch of a workload, admission included; Refused in the words of whoever refuses it."""
+        """Dry run of a JSON patch of a workload, admission included; Refused with the message of whoever refuses it."""
         ...
 
     async def time(self) -> float:

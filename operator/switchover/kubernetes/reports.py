@@ -45,21 +45,21 @@ def unreached(message: str) -> Mapping[str, bool] | None:
     """The addresses that gave no answer, in a termination message, and whether each took the connection; None for one that
     is no report, or not whole.
 
-    A report of before (`reach 1`) tells those that took no connection, and nobody was asked anything.
+    An older report (`reach 1`) names those that took no connection, and nobody was asked anything.
     """
     first, *lines = message.rstrip("\n").split("\n")
-    told, missed = _REACH.fullmatch(first), [_MISSED.fullmatch(line) for line in sorted(lines)]
+    head, missed = _REACH.fullmatch(first), [_MISSED.fullmatch(line) for line in sorted(lines)]
     found = {each[1]: each[2] is not None for each in missed if each is not None}
-    return found if told is not None and len(found) == len(lines) <= int(told[1]) else None
+    return found if head is not None and len(found) == len(lines) <= int(head[1]) else None
 
 
 def started_with(message: str, nonce: str) -> Mapping[str, str] | None:
     """What Kafka would be started with, of the keys that were asked for; None for a message that is no report of the Job
     with this nonce, or not whole."""
     first, _, rest = message.partition("\n")
-    told = _TRIAL.fullmatch(first)
+    head = _TRIAL.fullmatch(first)
     try:
         found: Mapping[str, str] = javaproperties.loads(rest)
     except ValueError:
         return None
-    return found if told is not None and told[2] == nonce and len(found) == int(told[1]) else None
+    return found if head is not None and head[2] == nonce and len(found) == int(head[1]) else None

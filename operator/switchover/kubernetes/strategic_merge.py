@@ -1,8 +1,8 @@
 """A strategic merge patch of a pod template, as the API server and kubectl apply it.
 
-How lists are merged is told by tags of the types in k8s.io/api, core/v1 (`patchStrategy`, `patchMergeKey`), and what a
-directive does by `mergeMap` and `mergeSlice` of k8s.io/apimachinery, pkg/util/strategicpatch. No kept library for Python
-knows both. Fields that the API server fills in by itself are not there yet.
+How lists are merged stands in tags of the types in k8s.io/api, core/v1 (`patchStrategy`, `patchMergeKey`), and what a
+directive does in `mergeMap` and `mergeSlice` of k8s.io/apimachinery, pkg/util/strategicpatch. No maintained Python library
+has both. Fields that the API server fills in by itself are not there yet.
 """
 
 from collections.abc import Hashable, Mapping
@@ -15,7 +15,7 @@ MERGE_KEYS: Mapping[str, str] = {
     "imagePullSecrets": "name", "hostAliases": "ip", "topologySpreadConstraints": "topologyKey", "schedulingGates": "name",
     "resourceClaims": "name",
 }
-"""The lists of a pod template that are merged item by item, and what tells their items apart; every other is replaced."""
+"""The lists of a pod template that are merged item by item, and the key of their items; every other is replaced."""
 
 PATCH, RETAIN = "$patch", "$retainKeys"
 ORDER, DELETE_FROM = "$setElementOrder/", "$deleteFromPrimitiveList/"
@@ -32,12 +32,12 @@ def merged(original: Mapping[str, Any], patch: Mapping[str, Any]) -> Object:
     _check_directives(patch, "")
     result = _object(deepcopy(dict(original)), deepcopy(dict(patch)), "")
     _check_shape(result)
-    kept: Object = _as_kept(result)
-    return kept
+    stored: Object = _as_stored(result)
+    return stored
 
 
 def _check_directives(patch: Any, at: str) -> None:
-    """Only those that are known: whatever else begins with a dollar, the API server drops without a word."""
+    """Only those that are known: whatever else begins with a dollar, the API server drops silently."""
     for key, value in patch.items() if isinstance(patch, Mapping) else ():
         if key.startswith("$") and key not in (PATCH, RETAIN) and not key.startswith((ORDER, DELETE_FROM)):
             raise BadPatch(f"{_below(at, key)} is no directive")
@@ -82,10 +82,10 @@ def _retain(original: Object, patch: Object, at: str) -> None:
     """Of the original stay only the keys that are listed."""
     if RETAIN not in patch:
         return
-    kept = _scalars(patch.pop(RETAIN), _below(at, RETAIN))
-    if extra := [key for key, value in patch.items() if value is not None and not key.startswith("$") and key not in kept]:
+    keys = _scalars(patch.pop(RETAIN), _below(at, RETAIN))
+    if extra := [key for key, value in patch.items() if value is not None and not key.startswith("$") and key not in keys]:
         raise BadPatch(f"{_below(at, extra[0])} is not among the keys of {RETAIN}")
-    for key in [key for key in original if key not in kept]:
+    for key in [key for key in original if key not in keys]:
         del original[key]
 
 
@@ -158,21 +158,21 @@ def _check_items(items: Any, key: str, at: str) -> None:
         if directive not in (None, "delete", "replace"):
             raise BadPatch(f"{at}: {PATCH} is replace or delete, and not {directive}")
         if directive != "replace" and not isinstance(item.get(key), str | int):
-            raise BadPatch(f"an item of {at} has no {key}, which tells its items apart")
+            raise BadPatch(f"an item of {at} has no {key}, by which items are merged")
 
 
-def _as_kept(value: Any) -> Any:
-    """Without empty lists, which the API server keeps nowhere in a pod template."""
+def _as_stored(value: Any) -> Any:
+    """Without empty lists, which the API server stores nowhere in a pod template."""
     if isinstance(value, dict):
-        return {key: _as_kept(each) for key, each in value.items() if each != []}
-    return [_as_kept(each) for each in value] if isinstance(value, list) else value
+        return {key: _as_stored(each) for key, each in value.items() if each != []}
+    return [_as_stored(each) for each in value] if isinstance(value, list) else value
 
 
 # --- the shape of a pod template ----------------------------------------------------------------------------------------
 
 
 def _check_shape(template: Object) -> None:
-    """That it can be read as one; all else that is wrong with it, the API server tells in a dry run."""
+    """That it can be read as one; all else that is wrong with it, the API server finds in a dry run."""
     spec: Any = template.get("spec")
     _check(spec, dict, "spec")
     _check(template.get("metadata", {}), dict, "metadata")

@@ -1,4 +1,4 @@
-"""What is asked of Kubernetes beside what a migration changes: plain immutable values."""
+"""What is asked of Kubernetes about other objects than a migration changes: plain immutable values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

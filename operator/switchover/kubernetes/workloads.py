@@ -21,12 +21,12 @@ class Manager:
     name: str
     operation: str                    # Apply or Update
     subresource: str
-    at: float                         # seconds since the epoch; 0.0 when the API server does not tell
+    at: float                         # seconds since the epoch; 0.0 when the API server does not say
     parts: frozenset[str]
 
 
-class Kept(Protocol):
-    """A workload that a GitOps tool or a person may keep."""
+class Managed(Protocol):
+    """A workload that a GitOps tool or a person may manage."""
 
     @property
     def kind(self) -> str: ...
@@ -49,7 +49,7 @@ class Stage(StrEnum):
 
 
 class Reached(NamedTuple):
-    """A stage, the container that it is about ("" while there is none), and since when as far as the kubelet tells."""
+    """A stage, the container that it is about ("" while there is none), and since when, if the kubelet says so."""
 
     stage: Stage
     container: str
@@ -67,7 +67,7 @@ class Pod:
     it has got.
 
     `disks` is None where it has reported nothing: it started before the template was changed, or still starts. `volumes`
-    are its claims, each as "name/uid": a claim that was made anew has another uid, and nothing of the data. `ips` are its
+    are its claims, each as "name/uid": a claim that was made again has another uid, and nothing of the data. `ips` are its
     addresses, the first one first; on its node's network (`hostNetwork`) they are the node's, and of their ports only
     `host_ports` are reserved for it. None: all ports of its addresses are its own. `unreached` are the brokers' addresses
     that gave a controller's pod no answer when it started, and whether each took the connection; None where it has not

@@ -28,7 +28,7 @@ class ZooKeeperGroup:
 class IdleGroups:
     """Groups without members that have committed to ZooKeeper.
 
-    `commits` tells of each the time of its newest commit, in seconds of ZooKeeper's clock; `unread` counts the groups that
+    `commits` has the time of each one's newest commit, in seconds of ZooKeeper's clock; `unread` counts the groups that
     one sweep had no room for.
     """
 

@@ -44,7 +44,7 @@ class MigrationNode:
 
 @dataclass(frozen=True, slots=True)
 class ZooKeeperState:
-    """The small nodes, read anew in every pass."""
+    """The small nodes, read in every pass."""
 
     cluster_id: str
     controller: ControllerNode | None

@@ -1,4 +1,4 @@
-"""What is asked of ZooKeeper, in our words. `client/` implements these; tests fake them.
+"""What is asked of ZooKeeper. `client/` implements these; tests fake them.
 
 Every method has a time limit of its own and raises one of the errors of `answers.errors`, never a client library's.
 """
@@ -71,9 +71,9 @@ class ZooKeeper(Protocol):
 
     def servers(self) -> Sequence[Address]: ...
     async def connections(self, server: Address) -> int:
-        """Clients of one server by the four-letter word `srvr`, the asker not counted.
+        """Clients of one server by the command `srvr`, the asker not counted.
 
-        NotListening where no server accepts a connection; Refused where the server does not tell.
+        NotListening where no server accepts a connection; Refused where the server does not answer that.
         """
         ...
 
@@ -112,7 +112,7 @@ class ZooKeeper(Protocol):
         ...
 
     async def server_mode(self, server: Address) -> str:
-        """standalone, leader, follower or observer, by the four-letter word `srvr`; Refused where it does not tell."""
+        """standalone, leader, follower or observer, by the command `srvr`; Refused where it does not answer that."""
         ...
 
     async def close(self) -> None: ...

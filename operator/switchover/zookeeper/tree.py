@@ -1,7 +1,7 @@
 """Which nodes of a cluster's ZooKeeper tree a rehearsal works on, and what it must know of them (docs/rehearsal.md).
 
-Paths are below the cluster's chroot. A node without data (None) is told from one with none in it (b""), as Kafka tells them:
-it reads the second as broken JSON.
+Paths are below the cluster's chroot. A node without data (None) is not one with empty data (b""): Kafka reads
+the second as broken JSON.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ COPIED = (
     "/config/ips", "/config/topics", "/config/users", "/controller_epoch", "/delegation_token/tokens", "/feature",
     "/kafka-acl", "/kafka-acl-extended", "/latest_producer_id_block")
 """What is copied, with all that is below. Left out: /controller and /migration, which belong to a controller that has
-claimed; /consumers, which no migration reads; and what only tells that something else was written."""
+claimed; /consumers, which no migration reads; and what only signals that something else was written."""
 
 _TOPIC = re.compile(r"/brokers/topics/[^/]+")
 _STATE = re.compile(r"/brokers/topics/[^/]+/partitions/[^/]+/state")

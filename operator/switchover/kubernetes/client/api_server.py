@@ -34,7 +34,7 @@ from switchover.shared import foreign_json
 FIELD_MANAGER = "switchover"
 SECONDS_PER_CALL = 10.0
 REQUESTS_AT_ONCE = 16
-"""To one API server, watches aside: each is a connection with 256 KiB of buffers, and what is asked beside waits there."""
+"""To one API server, watches aside: each is a connection with 256 KiB of buffers, and other questions wait there."""
 WATCH_SECONDS, SILENT_SECONDS = 300, 150.0
 """How long one watch lasts; and after how long without a line it is taken for dead: bookmarks come every minute or so."""
 PATIENCE = 0.8 * SECONDS_PER_CALL
@@ -100,7 +100,7 @@ class Silent(Unreachable):
 
 
 class OverBudget(Exception):
-    """429 by a disruption budget, with its words. Never leaves `client/`."""
+    """429 by a disruption budget, with its message. Never leaves `client/`."""
 
 
 async def connect(namespace: str, kubeconfig: str = "", context: str = "") -> "ApiServer":
@@ -129,7 +129,7 @@ async def connect(namespace: str, kubeconfig: str = "", context: str = "") -> "A
 
 def _set_connections(configuration: Configuration) -> None:
     """As many connections as there are requests. aiohttp looks for a proxy and .netrc with every request: only where one is
-    told, since it was 7 % of the CPU that many migrations took."""
+    set, since it was 7 % of the CPU that many migrations took."""
     configuration.connection_pool_maxsize = 0                 # without a bound: ours counts no watch, which keeps its own
     configuration.client_session_kwargs = {"trust_env": bool(getproxies_environment())}
 
@@ -253,7 +253,7 @@ class ApiServer:
         return str(answer["metadata"]["resourceVersion"])
 
     async def events(self, uid: str, most: int) -> list[dict[str, Any]]:
-        """Read what is told about an object of our namespace."""
+        """Read the events about an object of our namespace."""
         found: list[dict[str, Any]] = []
         await self.request("GET", self.path("v1", "Event"), take=found.append, limit=most,
                            field_selector=f"involvedObject.uid={uid}")
@@ -341,7 +341,7 @@ class ApiServer:
         except TimeoutError:
             raise Unreachable(f"the watch of {_what(path)} was silent for {SILENT_SECONDS:.0f} s") from None
         except LineTooLong:                     # a list reads what it was about
-            raise Expired(f"the watch of {_what(path)} told of an object that is too large") from None
+            raise Expired(f"the watch of {_what(path)} had an object that is too large") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise Unreachable(f"the watch of {_what(path)} broke off: {type(error).__name__}") from None
         finally:
@@ -361,7 +361,7 @@ class ApiServer:
 
 
 def _why(error: Exception) -> str:
-    """The operating system's words, or TLS's, for what aiohttp wraps."""
+    """The message of the operating system or of TLS in what aiohttp wraps."""
     cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", error)
     if isinstance(cause, ssl.SSLError):
         return getattr(cause, "verify_message", "") or cause.reason or "TLS fails"
@@ -401,31 +401,31 @@ def translate(method: str, path: str, error: ApiException) -> Exception:
     status = _status(error.body)
     causes = [cause for cause in (status.get("details") or {}).get("causes") or () if isinstance(cause, dict)]
     what = _what(path)
-    words = "; ".join(str(part["message"]) for part in (status, *causes) if part.get("message"))
+    message = "; ".join(str(part["message"]) for part in (status, *causes) if part.get("message"))
     if "/secrets" in path:
-        words = str(status.get("reason", ""))  # the server may quote a value that it does not like
+        message = str(status.get("reason", ""))  # the server may quote a value that it does not like
     match error.status:
         case 401:
             return Refused(f"the API server does not accept our credentials ({what})")
         case 403:
             return Forbidden(
-                f"the API server forbids {_VERBS[method]} on {what}: {words}",
+                f"the API server forbids {_VERBS[method]} on {what}: {message}",
                 "Allow it in the Role of the operator's service account",
             )
         case 404:
             return NotFound(what)
         case 409:
-            return Conflict(words)
+            return Conflict(message)
         case 410:
-            return Expired(words)
+            return Expired(message)
         case 422 if not causes or all(cause.get("reason") == "UnexpectedServerResponse" for cause in causes):
             return Fenced(f"{what} is not what was read")
         case 429 if any(cause.get("reason") == "DisruptionBudget" for cause in causes):
-            return OverBudget(words)
+            return OverBudget(message)
         case code if code is not None and (code == 429 or code >= 500):
-            return Unreachable(f"the API server answers {code} for {what}: {words}")
+            return Unreachable(f"the API server answers {code} for {what}: {message}")
         case code:
-            return Refused(f"the API server refuses {_VERBS[method]} on {what} ({code}): {words}")
+            return Refused(f"the API server refuses {_VERBS[method]} on {what} ({code}): {message}")
 
 
 _VERBS = {"GET": "get or list", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

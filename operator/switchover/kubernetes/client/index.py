@@ -13,7 +13,7 @@ from switchover.kubernetes.selectors import required
 Object = Mapping[str, Any]
 Document = dict[str, Any]
 Subject = tuple[str, str, str]
-"""What something is about: a sort, and two words that tell it from others of that sort."""
+"""What something is about: a sort, and two texts that identify it."""
 
 ANYTHING: Subject = ("anything", "", "")
 """Of what may be about every workload."""
@@ -25,10 +25,10 @@ def subject(plural: str, found: Object) -> Subject:
     """What an object of one of SUBJECTS is about; ANYTHING where that cannot be read."""
     try:
         if plural in AUTOSCALERS:
-            return ("target", *_words(target(found)))
+            return ("target", *_texts(target(found)))
         if plural == "persistentvolumeclaims":
             return "claim", str(found["metadata"]["name"]), ""
-        return next((("label", *_words(pair)) for pair in required(found["spec"].get("selector")).items()), ANYTHING)
+        return next((("label", *_texts(pair)) for pair in required(found["spec"].get("selector")).items()), ANYTHING)
     except (AttributeError, KeyError, TypeError):
         return ANYTHING
 
@@ -60,7 +60,7 @@ def claims(template: Object) -> frozenset[str]:
     return frozenset(claim["claimName"] for volume in volumes if (claim := volume.get("persistentVolumeClaim")))
 
 
-def _words(pair: tuple[object, object]) -> tuple[str, str]:
+def _texts(pair: tuple[object, object]) -> tuple[str, str]:
     return str(pair[0]), str(pair[1])
 
 

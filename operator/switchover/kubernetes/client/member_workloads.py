@@ -9,7 +9,7 @@ from switchover.kubernetes import names
 from switchover.kubernetes.client import index, ownership
 from switchover.kubernetes.client.api_server import ApiServer, NotFound
 from switchover.kubernetes.client.pods import read_member_pod
-from switchover.kubernetes.client.warning_events import Told
+from switchover.kubernetes.client.warning_events import WarningEvents
 from switchover.kubernetes.members import (
     CANARY,
     HPA,
@@ -26,7 +26,7 @@ from switchover.kubernetes.selectors import required, selects
 Object = Mapping[str, Any]
 
 AUTOSCALERS = {HPA: "autoscaling/v2", SCALED_OBJECT: "keda.sh/v1alpha1", "VerticalPodAutoscaler": "autoscaling.k8s.io/v1"}
-BESIDE = {"PodDisruptionBudget": "policy/v1", "PersistentVolumeClaim": "v1", **AUTOSCALERS}
+RELATED = {"PodDisruptionBudget": "policy/v1", "PersistentVolumeClaim": "v1", **AUTOSCALERS}
 """What may be about a workload, with the version of each kind."""
 HASH = "pod-template-hash"
 OTHERS = (("argoproj.io/v1alpha1", "rollouts", "Rollout"), ("apps.kruise.io/v1alpha1", "clonesets", "CloneSet"),
@@ -42,11 +42,11 @@ class Reading:
     own: Callable[[Object, Sequence[Object], Collection[str]], dict[str, Any]]
     between: Mapping[str, str]
     tells_trouble: bool
-    """Whether its status tells why it has fewer pods than it should; else Events are asked."""
+    """Whether its status says why it has fewer pods than it should; else Events are asked."""
 
 
 async def read_member_workloads(
-    server: ApiServer, told: Told, wanted: Iterable[tuple[str, str]]
+    server: ApiServer, events: WarningEvents, wanted: Iterable[tuple[str, str]]
 ) -> Mapping[str, MemberWorkload | None]:
     """By name; None for one that does not exist. Pods are read after the workloads, so that none of theirs is missing."""
     pairs = tuple(wanted)
@@ -54,16 +54,16 @@ async def read_member_workloads(
     own = await asyncio.gather(*(_selected(server, kind, each) for (kind, _), each in zip(pairs, found, strict=True)))
     subjects = frozenset().union(*(index.subjects(kind, each, selected["Pod"])
                                    for (kind, _), each, selected in zip(pairs, found, own, strict=True) if each is not None))
-    by_kind = await _lists(server, BESIDE, lambda path: server.about(path, subjects))
+    by_kind = await _lists(server, RELATED, lambda path: server.about(path, subjects))
     read = {name: None if each is None else _workload(kind, each, {**by_kind, **selected})
             for (kind, name), each, selected in zip(pairs, found, own, strict=True)}
-    return {name: await _with_why_none(told, each) for name, each in read.items()}
+    return {name: await _with_why_none(events, each) for name, each in read.items()}
 
 
-async def _with_why_none(told: Told, read: MemberWorkload | None) -> MemberWorkload | None:
+async def _with_why_none(events: WarningEvents, read: MemberWorkload | None) -> MemberWorkload | None:
     if read is None or READ[read.kind].tells_trouble or len(read.pods) >= read.replicas:
         return read
-    return replace(read, trouble=await told.why_not(read.uid))
+    return replace(read, trouble=await events.why_not(read.uid))
 
 
 async def other_kind(server: ApiServer, name: str) -> str:
@@ -172,11 +172,11 @@ def _age(found: Object) -> tuple[str, str]:
 
 
 def _plain(template: Object) -> Object:
-    """The template without the label by which a ReplicaSet tells its pods."""
+    """The template without the label by which a ReplicaSet knows its pods."""
     metadata = template.get("metadata") or {}
     labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != HASH}
-    kept = {key: value for key, value in metadata.items() if key not in ("labels", "creationTimestamp")}
-    return {**template, "metadata": {**kept, "labels": labels}}
+    rest = {key: value for key, value in metadata.items() if key not in ("labels", "creationTimestamp")}
+    return {**template, "metadata": {**rest, "labels": labels}}
 
 
 def _revision(found: Object | None) -> str:
@@ -213,8 +213,8 @@ def _autoscalers(kind: str, name: str, by_kind: Mapping[str, list[dict[str, Any]
     """Those that target the workload. The HPA that KEDA made for a ScaledObject is that ScaledObject's affair."""
     found = [_autoscaler(version, scaler, each) for scaler, version in AUTOSCALERS.items() for each in by_kind[scaler]
              if index.target(each) == (kind, name)]
-    told = {str(each) for each in found}
-    return tuple(each for each in found if each.owner not in told)
+    named = {str(each) for each in found}
+    return tuple(each for each in found if each.owner not in named)
 
 
 def _autoscaler(version: str, kind: str, found: Object) -> Autoscaler:

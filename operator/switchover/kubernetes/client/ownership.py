@@ -27,7 +27,7 @@ ROLLS_BY = frozenset({"f:updateStrategy", "f:strategy", "f:minReadySeconds", "f:
 
 def managers(found: Mapping[str, Any], *, every_place: bool = False) -> tuple[Manager, ...]:
     """The entries of managedFields that own something of the parts that a migration changes or freezes; with `every_place`
-    each place of the template is one, in the words of `places.words`."""
+    each place of the template is one, written as `places.words` writes it."""
     entries = []
     for entry in found["metadata"].get("managedFields") or ():
         spec = (entry.get("fieldsV1") or {}).get("f:spec") or {}
@@ -81,7 +81,7 @@ def _named(key: str) -> str:
 
 
 def _item(key: str, by: str) -> Any:
-    """The value that tells an item apart in a key such as `k:{"name":"kafka"}`; None for every other key."""
+    """The value of an item's key in a field such as `k:{"name":"kafka"}`; None for every other key."""
     if not key.startswith("k:"):
         return None
     try:
@@ -92,7 +92,7 @@ def _item(key: str, by: str) -> Any:
 
 
 def controls(uids: Container[str], found: Mapping[str, Any]) -> bool:
-    """Whether an object with one of these uids controls it. Other owners tell nothing: anybody may name them."""
+    """Whether an object with one of these uids controls it. Other owners prove nothing: anybody may name them."""
     return any(reference["uid"] in uids and reference.get("controller") is True
                for reference in found["metadata"].get("ownerReferences") or ())
 
@@ -108,7 +108,7 @@ def owner(found: Mapping[str, Any]) -> str:
 def applied_by(stateful_set: Mapping[str, Any]) -> tuple[str, ...]:
     """Who applied a manifest with our volume in it: managers of server-side apply, and kubectl's annotation of client-side.
 
-    Nobody else has a reason to write that volume. Whether the rest of the manifest is what runs, the revision tells.
+    Nobody else has a reason to write that volume. The revision shows whether the rest of the manifest is what runs.
     """
     metadata = stateful_set["metadata"]
     found = {

@@ -16,8 +16,8 @@ from switchover.network.addresses import canonical
 from switchover.text.command import command
 
 _STARTING = frozenset({"ContainerCreating", "PodInitializing"})
-_LAST_WORDS = 600
-"""Characters of a termination message that are told, its last ones: it may be the end of a whole log."""
+_LONGEST = 600
+"""Characters of a termination message that are shown, its last ones: it may be the end of a whole log."""
 _NAME_CACHE = re.compile(r"-Dsun\.net\.inetaddr\.ttl=(\d{1,5})\b")
 _CREDENTIAL = re.compile(r"((?:password|secret|salt|stored_key|server_key)\s*[=:]\s*)[^\s,;]+", re.IGNORECASE)
 
@@ -133,23 +133,23 @@ def _report(status: Mapping[str, Any], name: str) -> str:
 
 
 def _trouble(status: Mapping[str, Any]) -> str:
-    """Why it does not come up, in the scheduler's or kubelet's words; empty while nothing is wrong."""
+    """Why it does not come up, as the scheduler or kubelet says it; empty while nothing is wrong."""
     scheduled = _condition(status, "PodScheduled")
     if scheduled.get("status") == "False":
-        return in_words(scheduled)
+        return reason_text(scheduled)
     for container in _in_turn(status):
         state = container.get("state") or {}
         waiting, terminated = state.get("waiting"), state.get("terminated")
         last = (container.get("lastState") or {}).get("terminated") or {}
-        ended = f"ended with {last['exitCode']}: {in_words(last)}" if last.get("exitCode") else ""
+        ended = f"ended with {last['exitCode']}: {reason_text(last)}" if last.get("exitCode") else ""
         if waiting and waiting.get("reason") not in _STARTING:
-            return "; it ".join(filter(None, (f"container {container['name']}: {in_words(waiting)}", ended)))
+            return "; it ".join(filter(None, (f"container {container['name']}: {reason_text(waiting)}", ended)))
         if terminated and terminated.get("exitCode") != 0:
-            return f"container {container['name']} ended with {terminated.get('exitCode')}: {in_words(terminated)}"
+            return f"container {container['name']} ended with {terminated.get('exitCode')}: {reason_text(terminated)}"
         if state.get("running") and container.get("ready") is False and ended:
             return f"container {container['name']} runs again, and is not ready; it {ended}"
     if status.get("phase") == "Failed":
-        return in_words(status)
+        return reason_text(status)
     return ""
 
 
@@ -159,7 +159,7 @@ def _reached(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Reached:
     before = _seconds(scheduled.get("lastTransitionTime"))            # when the last thing before ended
     if scheduled.get("status") == "False":
         return Reached(Stage.PENDING, "", before)
-    beside = {each["name"] for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"}
+    sidecars = {each["name"] for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"}
     for container in _in_turn(status):
         name, state = container["name"], container.get("state") or {}
         waiting, running, ended = state.get("waiting"), state.get("running"), state.get("terminated")
@@ -171,7 +171,7 @@ def _reached(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Reached:
             return Reached(Stage.ENDED, name, _seconds(last.get("finishedAt")))
         elif running is None:
             return Reached(Stage.PREPARING, name, before)
-        elif is_init and name not in beside:
+        elif is_init and name not in sidecars:
             return Reached(Stage.INITIALIZING, name, _seconds(running["startedAt"]))
     containers = status.get("containerStatuses") or ()
     if not containers:
@@ -191,16 +191,16 @@ def _seconds(time: str | None) -> float | None:
     return datetime.fromisoformat(time).timestamp() if time else None
 
 
-def in_words(source: Mapping[str, Any]) -> str:
-    return ": ".join(part for part in (source.get("reason"), _last_words(source.get("message") or "")) if part)
+def reason_text(source: Mapping[str, Any]) -> str:
+    return ": ".join(part for part in (source.get("reason"), _last_lines(source.get("message") or "")) if part)
 
 
-def _last_words(message: str) -> str:
+def _last_lines(message: str) -> str:
     """Its last lines, without what looks like a credential, and without Java's stack: what was thrown stands above it."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     said = [line for line in lines if not (line.startswith("at ") and line.endswith(")"))]
-    told = _CREDENTIAL.sub(r"\1(hidden)", " / ".join(said))
-    return told if len(told) <= _LAST_WORDS else f"… {told[-_LAST_WORDS:]}"
+    text = _CREDENTIAL.sub(r"\1(hidden)", " / ".join(said))
+    return text if len(text) <= _LONGEST else f"… {text[-_LONGEST:]}"
 
 
 JOB_POD = "batch.kubernetes.io/job-name"
@@ -211,7 +211,7 @@ BACKOFF = "BackoffLimitExceeded"
 
 
 def read_job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], why_none: str = "") -> JobRun:
-    """A Job of the API as a fact, with its pods, or with why it has none, where that is told. Others of `pods` may have its
+    """A Job of the API as a fact, with its pods, or with why it has none, where that is known. Others of `pods` may have its
     label: those of an earlier one of its name that still end, or anybody's."""
     metadata, variables = job["metadata"], given(job)
     ended = {item["type"]: item for item in (job.get("status") or {}).get("conditions") or () if item["status"] == "True"}
@@ -222,17 +222,17 @@ def read_job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], why_none
                 if (message := ((container.get("state") or {}).get("terminated") or {}).get("message", ""))]
     reported = [message for message in messages if variables.get(NONCE) and variables[NONCE] in message]
     trouble = _trouble(newest[-1].get("status") or {}) if newest else ""
-    words = ""
+    detail = ""
     if state is JobState.FAILED:
         failed = ended["Failed"]                           # of one that ran for too long the pods are ended
-        words = (trouble if failed.get("reason") == BACKOFF else "") or str(failed.get("message", ""))
+        detail = (trouble if failed.get("reason") == BACKOFF else "") or str(failed.get("message", ""))
     elif state is JobState.RUNNING and not newest:
-        told = f": {why_none}" if why_none else ""
-        words = f"it has no pod{told}; {command('kubectl describe job {}', metadata['name'])} says more"
+        why = f": {why_none}" if why_none else ""
+        detail = f"it has no pod{why}; {command('kubectl describe job {}', metadata['name'])} says more"
     elif state is JobState.RUNNING:
-        words = f"pod {newest[-1]['metadata']['name']}: {trouble or _at(newest[-1])}"
+        detail = f"pod {newest[-1]['metadata']['name']}: {trouble or _at(newest[-1])}"
     created = datetime.fromisoformat(metadata["creationTimestamp"]).timestamp()
-    return JobRun(metadata["name"], state, (reported or messages or [""])[-1], words, metadata["uid"], created,
+    return JobRun(metadata["name"], state, (reported or messages or [""])[-1], detail, metadata["uid"], created,
                   metadata.get("annotations") or {}, variables)
 
 

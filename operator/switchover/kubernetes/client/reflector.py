@@ -1,4 +1,4 @@
-"""One collection of the API server, kept up to date by a watch: listed once, then told of each change.
+"""One collection of the API server, kept up to date by a watch: listed once, then each change.
 
 The official client's informer works in threads of its own, and for asyncio it has none, so this one is ours: list, watch
 from there, watch again where one ends, list again where the place is lost (410) or an answer is not understood.
@@ -32,7 +32,7 @@ class Lost(Exception):
 
 
 STALE_SECONDS = 120.0
-"""How long ago the API server's last word about a collection may be; bookmarks come every minute or so."""
+"""How long ago the API server last wrote about a collection; bookmarks come every minute or so."""
 WORKLOADS = frozenset(plural for _, plural in KINDS.values())
 """Of these it is asked who wrote which field, and what their annotations say."""
 ANNOTATIONS = {"pods": frozenset({COST}), "scaledobjects": frozenset({PAUSED, PAUSED_REPLICAS})}
@@ -43,7 +43,7 @@ WATCHED = frozenset({
 
 
 class Reflector:
-    """The objects of one collection by name, and by what `subject` tells that each is about. What nobody reads is not kept:
+    """The objects of one collection by name, and by what `subject` says that each is about. What nobody reads is dropped:
     it may be most of an object."""
 
     def __init__(self, server: ApiServer, path: str, *,
@@ -61,12 +61,12 @@ class Reflector:
         self._task: asyncio.Task[None] | None = None
 
     @property
-    def is_told(self) -> bool:
+    def is_listed(self) -> bool:
         """Whether there is a list."""
         return bool(self._version)
 
     async def objects(self) -> Labelled:
-        """As they were when the API server last told of them. Raises what listing raised, until it succeeds.
+        """As they were when the API server last sent them. Raises what listing raised, until it succeeds.
 
         A list that is there is served although the watch is broken just now: `age` says how old it is.
         """
@@ -80,7 +80,7 @@ class Reflector:
         return self._objects
 
     def age(self, now: float) -> float:
-        """Seconds since the API server last told that all this is so; `now` by the event loop's clock."""
+        """Seconds since the API server last confirmed all this; `now` by the event loop's clock."""
         return now - self._seen_at
 
     async def close(self) -> None:
@@ -215,8 +215,8 @@ class WatchedServer(ApiServer):
         await asyncio.gather(*(each.close() for each in reflectors.values()))
 
     def age(self, now: float) -> float:
-        """Seconds since the API server's last word about the collection of which that is longest ago; 0 without a watch."""
-        return max((each.age(now) for each in tuple(self._reflectors.values()) if each.is_told), default=0.0)
+        """Seconds since the API server last wrote about the collection of which that is longest ago; 0 without a watch."""
+        return max((each.age(now) for each in tuple(self._reflectors.values()) if each.is_listed), default=0.0)
 
     async def _seen(self, path: str) -> Labelled | None:
         plural = path.rpartition("/")[2]

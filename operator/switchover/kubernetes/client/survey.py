@@ -1,4 +1,4 @@
-"""What is asked of Kubernetes beside what a migration changes (`ports.Survey`): nothing of it changes anything."""
+"""What is asked of Kubernetes about other objects than a migration changes (`ports.Survey`). Nothing is changed."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from switchover.kubernetes.survey import GroupMigration, StorageClasses, Templat
 
 GRANTED_SECONDS, REFUSED_SECONDS = 900.0, 15.0
 """How long it holds that we have a right, and that we have it not: a right comes while somebody waits for it, and one that
-goes is told by whatever needs it."""
+goes is noticed by whatever needs it."""
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"

@@ -1,4 +1,4 @@
-"""Why Kubernetes does not make something, which only events tell: a quota, an admission, a volume that nobody provisions."""
+"""Why Kubernetes does not make something, which only events say: a quota, an admission, a volume that nobody provisions."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 from switchover.answers.clock import Clock
 from switchover.answers.errors import Refused, Unreachable
 from switchover.kubernetes.client.api_server import ApiServer, NotFound
-from switchover.kubernetes.client.pods import in_words
+from switchover.kubernetes.client.pods import reason_text
 
 HOLDS_SECONDS = 10.0
 """How long an answer is good: a controller tries again after seconds at first, and after a quarter of an hour at last."""
@@ -15,8 +15,8 @@ MOST = 50
 """Events that are read of one object: of each kind there is one, with a count."""
 
 
-class Told:
-    """The last events about objects. Who may not read events is told nothing, and nobody waits for it."""
+class WarningEvents:
+    """The last events about objects. Without the right to read events there are none, and nobody waits for them."""
 
     def __init__(self, server: ApiServer, clock: Clock) -> None:
         self._server = server
@@ -28,7 +28,7 @@ class Told:
         named = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)")
         about = [event for event in await self._events(uid) if not name or named.search(event.get("message") or "")]
         last = max(about, key=_at, default={})
-        return in_words(last) if last.get("type") == "Warning" else ""
+        return reason_text(last) if last.get("type") == "Warning" else ""
 
     async def why_none(self, uid: str, names: Iterable[str]) -> Mapping[str, str]:
         """The same of each of its pods that do not exist."""

@@ -19,7 +19,7 @@ from switchover.kubernetes.client.api_server import FIELD_MANAGER, ApiServer, Co
 from switchover.kubernetes.client.member_workloads import other_kind, read_member_workloads
 from switchover.kubernetes.client.ownership import applied_by
 from switchover.kubernetes.client.pods import JOB_POD, never_allows, read_job, read_pod
-from switchover.kubernetes.client.warning_events import Told
+from switchover.kubernetes.client.warning_events import WarningEvents
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.lease import LOOKING_SECONDS, holder_of, shares
 from switchover.kubernetes.members import MemberWorkload
@@ -42,7 +42,7 @@ class KubernetesWorkloads:
         self._read_versions: dict[str, str] = {}
         self._leases: dict[str, tuple[tuple[Any, Any], float]] = {}     # how each stood, and since when by our clock
         self._read_uids: dict[str, str] = {}       # path -> uid of what may be deleted one day
-        self._told = Told(server, clock)
+        self._events = WarningEvents(server, clock)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -109,26 +109,26 @@ class KubernetesWorkloads:
             selector=found["spec"].get("selector"),
             service=found["spec"].get("serviceName", ""),
         )
-        absent = await self._told.why_none(uid, [name for name in read.wanted if name not in read.pods])
+        absent = await self._events.why_none(uid, [name for name in read.wanted if name not in read.pods])
         return replace(read, absent=absent, pods={**read.pods, **await self._without_volumes(read.pods, own, volumes)})
 
     async def _without_volumes(self, pods: Mapping[str, Pod], found: Iterable[Mapping[str, Any]],
                                volumes: Iterable[Mapping[str, Any]]) -> Mapping[str, Pod]:
-        """Those without a node that a claim waits for a volume for, with what is told of that."""
+        """Those without a node that a claim waits for a volume for, with what events say of that."""
         unbound = {claim["metadata"]["name"]: claim["metadata"]["uid"] for claim in volumes
                    if (claim.get("status") or {}).get("phase") == "Pending"}
         wanting: dict[str, Pod] = {}
         for pod in found:
             known = pods[pod["metadata"]["name"]]
             for claim in () if known.node else index.claims({"spec": pod["spec"]}) & unbound.keys():
-                if why := await self._told.why_not(unbound[claim]):
+                if why := await self._events.why_not(unbound[claim]):
                     trouble = "; ".join(filter(None, (known.trouble, f"claim {claim}: {why}")))
                     wanting[known.name] = replace(known, trouble=trouble)
         return wanting
 
     async def member_workloads(self, wanted: Iterable[tuple[str, str]]) -> Mapping[str, MemberWorkload | None]:
         """Deployments and StatefulSets by (kind, name), each with its pods; None: it does not exist."""
-        return await read_member_workloads(self._server, self._told, wanted)
+        return await read_member_workloads(self._server, self._events, wanted)
 
     async def others_called(self, names: Iterable[str]) -> Mapping[str, str]:
         """Of these names those that a workload of a kind that is not moved has, or that of a Canary: name -> what."""
@@ -142,7 +142,7 @@ class KubernetesWorkloads:
             except NotFound:
                 return False
 
-        first, rest = sorted(nodes)[:1], sorted(nodes)[1:]                 # the first alone: one refusal tells of all
+        first, rest = sorted(nodes)[:1], sorted(nodes)[1:]                 # the first alone: one refusal stands for all
         try:
             answers = [await cordoned(node) for node in first] + await asyncio.gather(*map(cordoned, rest))
         except Forbidden:
@@ -177,7 +177,7 @@ class KubernetesWorkloads:
         if found is None or found["metadata"]["uid"] != uid:
             return None
         pods = await self._server.items(self._server.path("v1", "Pod"), {JOB_POD: name})
-        return read_job(found, pods, "" if pods else await self._told.why_not(found["metadata"]["uid"]))
+        return read_job(found, pods, "" if pods else await self._events.why_not(found["metadata"]["uid"]))
 
     async def original(self, name: str) -> Mapping[str, Any] | None:
         """The data of the ControllerRevision; None when it does not exist."""
@@ -298,7 +298,7 @@ class KubernetesWorkloads:
             self._read_uids[self._server.path(api_version, kind, name)] = item["metadata"]["uid"]
 
     async def evict(self, pod: str, uid: str) -> None:
-        """Evict with a uid precondition; Refused carries the budget's words; a pod already gone is success."""
+        """Evict with a uid precondition; Refused carries the budget's message; a pod already gone is success."""
         eviction = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
@@ -315,7 +315,7 @@ class KubernetesWorkloads:
         except OverBudget as error:
             raise Refused(str(error)) from None
         except Unreachable as error:
-            if "more than one PodDisruptionBudget" in str(error):  # told as a 500, and never heals by itself
+            if "more than one PodDisruptionBudget" in str(error):  # a 500, which never heals by itself
                 raise Refused(f"pod {pod} has more than one PodDisruptionBudget: eviction knows one") from None
             raise
 

@@ -30,7 +30,7 @@ class KazooZooKeeperGroups(ZooKeeperSession):
         return await self._call(lambda deadline: self._offsets(deadline, Layout(group)))
 
     async def set_mode(self, group: str, mode: Mode, version: int) -> None:
-        """Write the mode znode over what `World.mode_version` told of it, or create it where that is -1. Fenced where it is
+        """Write the mode znode over the version in `World.mode_version`, or create it where that is -1. Fenced where it is
         another, and says what is there; that it says `mode` already is success.
         """
         await self._call(lambda deadline: self._set_mode(deadline, Layout(group), mode, version))

@@ -44,7 +44,7 @@ class KazooTree(ZooKeeperSession):
         """Every node of COPIED that may be read. Nothing is written.
 
         What goes while it is read is counted; below a node that may not be read nothing is asked for. The session ends with
-        it: one that is kept would knock at a ZooKeeper that was stopped for good, until the network answers nobody any more.
+        it: an open one would knock at a ZooKeeper that was stopped for good, until the network answers nobody any more.
         """
         try:
             with memory.ANSWERS.at_once(f"ZooKeeper at {self._named}", 0) as room:

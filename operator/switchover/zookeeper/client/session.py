@@ -1,4 +1,4 @@
-"""A session with ZooKeeper on a thread of its own: how every port on kazoo asks, and what its errors are in our words."""
+"""A session with ZooKeeper on a thread of its own: how every port on kazoo asks, and how its errors become ours."""
 
 import asyncio
 import logging
@@ -73,8 +73,8 @@ class ZooKeeperSession:
         self._no_room: Callable[[], Exception] | None = None    # for what the server said, when it was too much
         self._lock = threading.Lock()
         self._held: list[memory.Held] | None = None     # what the answers of a call take, as long as it lasts
-        self._kept: dict[str, memory.Held] = {}         # what is remembered of those before, by what they are about
-        self._refused = False               # whether it refused the credentials, whatever a call under way was told
+        self._remembered: dict[str, memory.Held] = {}         # what is remembered of those before, by what they are about
+        self._refused = False               # whether it refused the credentials, whatever error a call under way got
         self._handler = TlsHandler(self._tls)
         # One thread: calls come one after the other, so `connections` can close the session and know it stays closed.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="zookeeper")
@@ -84,7 +84,7 @@ class ZooKeeperSession:
         stopped = asyncio.get_running_loop().run_in_executor(self._thread, self._disconnect)
         self._thread.shutdown(wait=False)
         await asyncio.wait([stopped], timeout=self._seconds)
-        for each in self._kept.values():
+        for each in self._remembered.values():
             each.give_back()
 
     # --- below: on the one thread ---------------------------------------------------------------------------------
@@ -139,15 +139,15 @@ class ZooKeeperSession:
         try:
             found = self._persist(function, deadline)
             if remembered:
-                kept = self._kept.setdefault(remembered, memory.ANSWERS.lasting(f"ZooKeeper at {self._named}"))
-                kept.resize(sum(each.size for each in self._held or ()), f"{remembered} in ZooKeeper at {self._named}")
+                lasting = self._remembered.setdefault(remembered, memory.ANSWERS.lasting(f"ZooKeeper at {self._named}"))
+                lasting.resize(sum(each.size for each in self._held or ()), f"{remembered} in ZooKeeper at {self._named}")
             return found
         finally:
-            self._let_go()
+            self._release_answers()
             with self._lock:
                 self._held = None
 
-    def _let_go(self) -> None:
+    def _release_answers(self) -> None:
         while self._held:
             self._held.pop().give_back()
 
@@ -230,12 +230,12 @@ class ZooKeeperSession:
         return client
 
     def _heard(self, client: KazooClient, _: object) -> None:
-        """Of a session's end, on kazoo's thread: it is closed a moment later, and by then tells no more why."""
+        """Of a session's end, on kazoo's thread: it is closed a moment later, and then gives no reason any more."""
         refused = client.client_state == KeeperState.AUTH_FAILED
         self._refused = self._refused or (refused and client is self._client)
 
-    def _remember(self, words: str) -> None:
-        self._no_room = partial(Refused, f"ZooKeeper at {self._named}: {words}")
+    def _remember(self, why: str) -> None:
+        self._no_room = partial(Refused, f"ZooKeeper at {self._named}: {why}")
 
     def _disconnect(self) -> None:
         client, self._client = self._client, None

@@ -1,7 +1,6 @@
 """Reads the metadata in the ZooKeeper tree, slice by slice, so that other questions are answered in between.
 
-A node is read every time, for nothing in ZooKeeper tells which of many nodes were written; but only one that was is parsed
-again.
+Every node is read each time, for ZooKeeper does not say which of many were written. Only one that was is parsed again.
 """
 
 import asyncio

@@ -25,7 +25,7 @@ class Slices:
         self.reads = 0
 
     async def nodes(self, paths: Sequence[str], take: Callable[[bytes | None, Any], T]) -> list[tuple[str, T]]:
-        """Those that exist, with what `take` makes of data and state: the rest is not kept."""
+        """Those that exist, with what `take` makes of data and state: the rest is dropped."""
         return [node for part in slices(paths) for node in await self.ask(
             lambda deadline, paths: [(path, take(*node)) for path, node in self._read(deadline, paths)], part)]
 

@@ -66,9 +66,9 @@ def endpoints(data: bytes | None) -> Mapping[str, Address]:
 
 
 def registered_at(data: bytes | None) -> float | None:
-    """`/brokers/ids/N`: by its own clock, when the broker wrote the node (`BrokerIdZNode.encode`); None: not told."""
-    told = document(data).get("timestamp")
-    return int(told) / 1000 if isinstance(told, str) and told.isascii() and told.isdigit() and len(told) < 16 else None
+    """`/brokers/ids/N`: by its own clock, when the broker wrote the node (`BrokerIdZNode.encode`); None: not there."""
+    at = document(data).get("timestamp")
+    return int(at) / 1000 if isinstance(at, str) and at.isascii() and at.isdigit() and len(at) < 16 else None
 
 
 def topic(data: bytes | None) -> tuple[ZooKeeperTopic, bool]:

@@ -42,7 +42,7 @@ EPOCH = "/controller_epoch"
 FORBIDDEN = "srvr is not executed because it is not in the whitelist."
 RIGHTS_ON = ("/", EPOCH)    # deleting a node takes DELETE on its parent
 WRITES = 100                # of one node in one transaction
-LONGEST_WORDS = 65_536       # bytes of an answer to a four-letter word
+LONGEST_STATUS = 65_536      # bytes of an answer to `srvr`
 NOBODY_THERE = (errno.ECONNREFUSED, errno.ENETUNREACH, errno.EHOSTUNREACH)
 """How a host or the network says that there is no server: a Service without endpoints refuses, or no way leads to it."""
 
@@ -139,7 +139,7 @@ class KazooZooKeeper(ZooKeeperSession):
     async def server_mode(self, server: Address) -> str:
         """standalone, leader, follower or observer; Refused where the answer is not ZooKeeper's."""
         answer = await asyncio.to_thread(_srvr_of, server, self._search, self._tls, time.monotonic() + self._seconds)
-        return _told(server, answer, "Mode")
+        return _field(server, answer, "Mode")
 
     # --- below: on the one thread ---------------------------------------------------------------------------------
 
@@ -283,7 +283,7 @@ class KazooZooKeeper(ZooKeeperSession):
 
 
 def _srvr(host: str, server: Address, tls: ssl.SSLContext | None, deadline: float) -> str:
-    """The answer to the four-letter word; the server closes the connection after it."""
+    """The answer to `srvr`; the server closes the connection after it."""
     with contextlib.ExitStack() as opened:
         connection = opened.enter_context(socket.create_connection((host, server.port), timeout=left(deadline)))
         if tls is not None:
@@ -291,7 +291,7 @@ def _srvr(host: str, server: Address, tls: ssl.SSLContext | None, deadline: floa
         connection.sendall(b"srvr")
         answer = b""
         with contextlib.suppress(TimeoutError):
-            while len(answer) <= LONGEST_WORDS and time.monotonic() <= deadline:
+            while len(answer) <= LONGEST_STATUS and time.monotonic() <= deadline:
                 connection.settimeout(left(deadline))
                 if not (part := connection.recv(4096)):
                     return answer.decode(errors="replace")
@@ -314,13 +314,13 @@ def _srvr_of(server: Address, search: Sequence[str], tls: ssl.SSLContext | None,
 
 
 def _others(server: Address, answer: str) -> int:
-    told = _told(server, answer, "Connections")
-    if not told.isdecimal():
-        raise Refused(f"ZooKeeper server {server} tells {told!r} as its connections")
-    return max(0, int(told) - 1)
+    found = _field(server, answer, "Connections")
+    if not found.isdecimal():
+        raise Refused(f"ZooKeeper server {server} reports {found!r} as its connections")
+    return max(0, int(found) - 1)
 
 
-def _told(server: Address, answer: str, wanted: str) -> str:
+def _field(server: Address, answer: str, wanted: str) -> str:
     """What a server says of itself in its answer to `srvr`."""
     for line in answer.splitlines():
         name, _, value = line.partition(":")
@@ -334,7 +334,7 @@ def _told(server: Address, answer: str, wanted: str) -> str:
         why = "it gives no answer, as a TLS port does"
     else:
         why = "what answers there is not ZooKeeper"     # and is not repeated: anybody may name any address in a spec
-    raise Refused(f"ZooKeeper server {server} does not tell its {wanted.lower()}: asked for srvr, {why}")
+    raise Refused(f"ZooKeeper server {server} does not report its {wanted.lower()}: asked for srvr, {why}")
 
 
 def _parsed(path: str, parse: Callable[..., T], *arguments: Any) -> T:
