@@ -234,11 +234,11 @@ def _current(branch: Tree, status: MigrationStatus, now: float) -> None:
             held = clock(_since(item.since, now))
             branch.add(Text(f"passes  {item.gate}, and must hold  {held}", style="green"))
             continue
-        line = Text(f"{item.verdict:<8}", style=_STYLES.get(item.verdict, ""))
-        line.append(f"{item.gate} {item.reason} {item.subject}".rstrip(), style="bold")
-        line.append(f"  {item.message}")
-        line.append(f"  {clock(_since(item.since, now))}", style="dim")
-        waiting = branch.add(line)
+        wait = Text(f"{item.verdict:<8}", style=_STYLES.get(item.verdict, ""))
+        wait.append(f"{item.gate} {item.reason} {item.subject}".rstrip(), style="bold")
+        wait.append(f"  {item.message}")
+        wait.append(f"  {clock(_since(item.since, now))}", style="dim")
+        waiting = branch.add(wait)
         if item.unblocks:
             waiting.add(Text(f"unblocks: {item.unblocks}", style="dim"))
 

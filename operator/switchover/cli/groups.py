@@ -18,9 +18,9 @@ from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Verdict, gravest
 from switchover.groups.picture import Facts
 from switchover.groups.unplanned import Goal, of_brokers, of_group
-from switchover.kafka.client.every_group import EveryGroup, SeenGroup
 from switchover.kafka.client.groups import WireGroups
-from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol
+from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol, SeenGroup
+from switchover.kafka.limits import EVERY_GROUP_SECONDS
 from switchover.network.access import Access
 from switchover.text.visible import printable
 
@@ -87,8 +87,8 @@ class Look:
 
 async def look(access: Access, names: Sequence[str], to: Goal, clock: Clock) -> Look:
     """Look at these groups, or at all of the cluster. Raises Unreachable and Refused where none can be listed."""
-    every, wire = EveryGroup(access, clock), WireGroups(access)
-    seen = await (every.named(names) if names else every.every())
+    every, wire = WireGroups(access, seconds=EVERY_GROUP_SECONDS), WireGroups(access)
+    seen = await (every.named(names, clock) if names else every.every(clock))
     cluster = await wire.cluster()
     described = await asyncio.gather(*(
         known(wire.broker(address, broker_id), READ_SECONDS, clock) for broker_id, address in cluster.brokers.items()))

@@ -116,7 +116,7 @@ def called(writer: Manager | None) -> str:
     return "somebody" if writer is None else f"{writer.name} ({writer.operation.lower()})"
 
 
-def written_by(workload: Kept, parts: Iterable[str], namespace: str) -> tuple[str, str]:
+def written_by(workload: Managed, parts: Iterable[str], namespace: str) -> tuple[str, str]:
     """Who but us wrote one of these parts last, and what stops them."""
     writer, tool = last_writer(workload, parts), tool_of(workload, namespace)
     return called(writer), tool.suspend if tool is not None else "stop whatever applies another manifest"
