@@ -29,7 +29,7 @@ from switchover.kafka.group import GroupState, GroupType, OffsetsTopic
 from switchover.shared.partition import TopicPartition
 from unit.coordination_walk import CoordinationWalk
 from unit.coordination_world import CoordinatedWorld
-from unit.given_reasons import VERDICTS, reasons
+from unit.given_reasons import FOUND, reasons
 from unit.group_pictures import value, with_fact
 from unit.group_spoilers import then
 
@@ -361,7 +361,7 @@ def test_it_is_shut_while_it_sees_nothing(name):
 
 
 def test_every_reason_of_this_plan_is_in_the_table():
-    given = {*reasons(OWN, VERDICTS - {"unknown"})}
+    given = {*reasons(OWN, FOUND)}
     assert given - {finding.reason for finding in FINDINGS} == {"GroupTooLarge"}, "of other plans"
 
 

@@ -15,6 +15,7 @@ from switchover.cluster.rehearsal.pack import packed
 from switchover.cluster.rehearsal.replica_job import LARGE, MADE_OF, is_outdated, job_name, rehearse
 from switchover.cluster.rehearsal.report import TREE_DIGEST
 from switchover.engine.effects import Create, Delete
+from switchover.engine.gate import answered
 from switchover.kubernetes.client.pods import given
 from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.zookeeper.tree import Tree
@@ -74,7 +75,7 @@ def test_a_large_tree_requests_what_its_replica_takes_unless_the_user_says_how_m
 def test_nothing_is_rehearsed_for_a_protocol_version_that_nobody_tells() -> None:
     picture = before_the_job(Unknown("kafka-0:9092: no complete answer within 3 s"))
     assert rehearse(picture) == ()
-    found = check_rehearsed(picture)
+    found = answered(check_rehearsed, picture)
     assert (found.outcome, found.reason, found.message) == (
         Verdict.UNKNOWN, "RehearsalUnknown", "kafka-0:9092: no complete answer within 3 s")
 
@@ -130,6 +131,6 @@ def test_nothing_is_rehearsed_while_a_broker_does_not_tell_its_classes() -> None
     answers = {**picture.facts.broker_settings, max(BROKERS.values()): Unknown("no answer within 3 s")}
     picture = with_fact(picture, "broker_settings", answers)
     assert rehearse(picture) == ()
-    found = check_rehearsed(picture)
+    found = answered(check_rehearsed, picture)
     assert (found.outcome, found.subject, found.message) == (
         Verdict.UNKNOWN, "the brokers' own classes", "no answer within 3 s")

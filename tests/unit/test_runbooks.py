@@ -17,7 +17,7 @@ from switchover.groups.gates.protocol import check_plain_assignments
 from switchover.reasons import REASONS, notes
 from switchover.reasons.reason import Reason
 from switchover.reasons.walk import MUST_HOLD
-from unit.given_reasons import CONSTANTS, FINDINGS, NOTED, NOTES, SOURCE, VERDICTS, reasons, reasons_in
+from unit.given_reasons import CONSTANTS, FINDINGS, FOUND, NOTED, NOTES, SOURCE, reasons, reasons_in
 
 ROOT = Path(__file__).parents[2]
 RUNBOOKS = ROOT / "docs" / "runbooks"
@@ -133,6 +133,6 @@ def test_the_tables_of_preflight_for_groups_list_every_finding_and_what_its_othe
     own, borrowed = SOURCE / "groups" / "preflight", inspect.getsource(check_plain_assignments)
     assert listed(findings.splitlines()) == sorted(
         {*reasons(own, FINDINGS), *POLICY, *reasons_in(borrowed, FINDINGS, "check_plain_assignments")})
-    shared = [gate.check for gate in groups.GATES if ".gates." in gate.check.__module__]
+    shared = [gate.look for gate in groups.GATES if ".gates." in gate.look.__module__]
     text = "\n".join(map(inspect.getsource, (*shared, membership.no_member_to_be, membership.judge_strangers)))
-    assert listed(gates.splitlines()) == sorted({*reasons_in(text, VERDICTS - {"unknown"}, "gates")})
+    assert listed(gates.splitlines()) == sorted({*reasons_in(text, FOUND, "gates")})

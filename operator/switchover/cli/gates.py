@@ -145,8 +145,8 @@ def explained(name: str, linked: Callable[[str], str] = str) -> str:
         for gate in gates:
             if gate.name == name:
                 at.setdefault(kind, []).append(of)
-                said = said or said_of(gate.check)
-                reasons |= given(gate.check)
+                said = said or said_of(gate.look)
+                reasons |= given(gate.look)
     if can_be:
         at[ANY] = []
     where = "; ".join(": ".join(filter(None, (kind, ", ".join(of)))) for kind, of in at.items())

@@ -14,7 +14,7 @@ from switchover.cluster.door.layout import ContainerMissing
 from switchover.cluster.door.scripts import DOOR
 from switchover.cluster.ending import trial_job
 from switchover.cluster.facts import KubernetesState
-from switchover.cluster.gates.own_template import check_own_template_tried
+from switchover.cluster.gates.own_template import OWN_TEMPLATE_TRIED
 from switchover.cluster.modes import Voters
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import Apply, Delete, Effect, Provide, WriteNodeFiles, patch_stateful_set
@@ -161,7 +161,7 @@ def hand_over(picture: Picture) -> tuple[Effect, ...]:
 
 def _take_ours_out(picture: Picture, state: KubernetesState) -> tuple[Effect, ...]:
     """Leave the user's own templates, where the user has brought them."""
-    if not picture.own_configuration or check_own_template_tried(picture).outcome is not Outcome.PASS:
+    if not picture.own_configuration or OWN_TEMPLATE_TRIED.check(picture).outcome is not Outcome.PASS:
         return ()
     effects: list[Effect] = []
     for name, workload in preflight.broker_workloads(state).items():

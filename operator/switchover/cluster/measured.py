@@ -7,7 +7,7 @@ from typing import NamedTuple
 from switchover.answers.observed import Known
 from switchover.cluster.gates.read import silence
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Verdict
+from switchover.engine.gate import Unseen
 from switchover.engine.measurements import GROUPS, group_figures
 from switchover.metadata.image import MigrationState
 
@@ -26,9 +26,12 @@ def dual_write(picture: Picture) -> DualWrite:
     writes = isinstance(log, Known) and log.value.migration_state is MigrationState.MIGRATION
     if not writes or node is None or node.offset < 0:
         return DualWrite()
-    written, age = quorum.value.high_watermark if isinstance(quorum, Known) else -1, silence(picture)
+    written = quorum.value.high_watermark if isinstance(quorum, Known) else -1
     lag = None if written < 0 else max(0, written - 1 - node.offset)
-    return DualWrite(lag, None if isinstance(age, Verdict) else age)
+    try:
+        return DualWrite(lag, silence(picture))
+    except Unseen:
+        return DualWrite(lag)
 
 
 def measured(picture: Picture, restarts: int) -> Mapping[str, int]:

@@ -12,7 +12,6 @@ from switchover.cluster.effects import CreateStates
 from switchover.cluster.gates.read import log_left_behind, zookeeper_of
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import Effect
-from switchover.engine.gate import Verdict
 
 NAMED = 3
 """How many partitions a message names."""
@@ -31,8 +30,8 @@ def in_the_way(picture: Picture) -> Mapping[tuple[str, int], tuple[int, ...]]:
 
 def put_right(picture: Picture) -> tuple[Effect, ...]:
     """They get the state that Kafka takes for a missing one; the leading controller writes KRaft's over it."""
-    zookeeper, found = zookeeper_of(picture), in_the_way(picture)
-    return () if isinstance(zookeeper, Verdict) or not found else (CreateStates(found, zookeeper.controller_epoch),)
+    found = in_the_way(picture)
+    return (CreateStates(found, zookeeper_of(picture).controller_epoch),) if found else ()
 
 
 def named(found: Iterable[tuple[str, int]]) -> str:

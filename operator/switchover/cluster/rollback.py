@@ -10,7 +10,7 @@ from switchover.api.status import Verdict as Outcome
 from switchover.cluster import names, nodes, preflight, template
 from switchover.cluster.effects import DeleteZNode, RaiseEpoch, RaiseVersions
 from switchover.cluster.facts import KubernetesState
-from switchover.cluster.gates.dual_write import check_driver_alive
+from switchover.cluster.gates.dual_write import DRIVER_ALIVE
 from switchover.cluster.gates.parity import are_ended_by_a_new_leader
 from switchover.cluster.gates.read import is_claimed, leading_controller, pods_of_controllers
 from switchover.cluster.gates.rollback import is_behind
@@ -94,7 +94,7 @@ def to_hand_on(picture: Picture) -> Observed[list[str]]:
         return quorum
     migration = zookeeper.migration if zookeeper is not None else None
     parity, since = picture.facts.parity, None
-    if migration is not None and check_driver_alive(picture).outcome is Outcome.WAIT:
+    if migration is not None and DRIVER_ALIVE.check(picture).outcome is Outcome.WAIT:
         since = migration.mtime
     elif isinstance(parity, Known) and are_ended_by_a_new_leader(parity.value.differences):
         since = picture.position.opened

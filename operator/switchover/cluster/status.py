@@ -11,7 +11,7 @@ from switchover.api.status import Direction, MoveKind
 from switchover.cluster import names, partition_states, quotas
 from switchover.cluster.effects import CreateStates, SetQuota
 from switchover.cluster.estimate import rollback_seconds
-from switchover.cluster.gates.backups import check_backups_taken
+from switchover.cluster.gates.backups import BACKUPS_TAKEN
 from switchover.cluster.gates.ending import check_zookeeper_unused
 from switchover.cluster.gates.on_record import RECORD_HOLDS
 from switchover.cluster.gates.volumes import VOLUMES_KEPT, volumes_on_record
@@ -24,7 +24,7 @@ from switchover.cluster.rehearsal.replica_job import measured as rehearsed
 from switchover.engine import record
 from switchover.engine import status as fold
 from switchover.engine.approvals import PREFLIGHT, accepted, begins, on_whose_word, plan_to_approve
-from switchover.engine.gate import several
+from switchover.engine.gate import answered, several
 from switchover.engine.pace import Spent, with_batch
 from switchover.engine.plan import Decision
 from switchover.engine.position import Position
@@ -63,7 +63,7 @@ def metadata_state(picture: Picture, before: MetadataState) -> MetadataState:
 
 def zookeeper_is_unused(picture: Picture) -> bool:
     """Nothing is connected to any ZooKeeper server that was asked, and each was."""
-    return check_zookeeper_unused(picture).outcome == "Pass"
+    return answered(check_zookeeper_unused, picture).outcome == "Pass"
 
 
 def next_status(migration: KafkaMigration, picture: Picture, decision: Decision, spent: Spent, remaining: float | None,
@@ -166,7 +166,7 @@ def cluster_id(picture: Picture) -> str:
 
 def _on_which_backups(picture: Picture, at: Position) -> str:
     """Which backups there are, told at the point of no return."""
-    return check_backups_taken(picture).message if at.step == FINALIZE and begins(picture.position, at) else ""
+    return BACKUPS_TAKEN.check(picture).message if at.step == FINALIZE and begins(picture.position, at) else ""
 
 
 def _coordinations_lost(picture: Picture, at: Position) -> str:

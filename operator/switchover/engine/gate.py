@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Generic, TypeVar
 
+from switchover.answers.observed import Known, Observed
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.reasons.notes import Note
@@ -27,6 +28,7 @@ def several(culprits: Iterable[object], at_most: int = NAMED) -> str:
 
 
 P = TypeVar("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,10 @@ def fail(reason: Reason, message: str, *, unblocks: str, subject: str = "", obse
     return Verdict(Outcome.FAIL, reason.name, message, subject, str(observed), str(threshold), unblocks, Severity.BLOCKER)
 
 
-def unknown(reason: Reason, message: str, *, subject: str = "", unblocks: str = "the observation succeeds again") -> Verdict:
+SEEN_AGAIN = "the observation succeeds again"
+
+
+def unknown(reason: Reason, message: str, *, subject: str = "", unblocks: str = SEEN_AGAIN) -> Verdict:
     """Could not be observed."""
     return Verdict(Outcome.UNKNOWN, reason.name, message, subject, unblocks=unblocks)
 
@@ -96,11 +101,26 @@ def gravest(found: Iterable[Verdict], otherwise: str) -> Verdict:
 
 
 class Unseen(Exception):
-    """Something that a check needs could not be observed."""
+    """Something that a check needs could not be observed, or is not yet there to be: `verdict` is what the check answers."""
 
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(verdict.message)
         self.verdict = verdict
+
+
+def seen(fact: Observed[T], reason: Reason, subject: str = "", unblocks: str = SEEN_AGAIN) -> T:
+    """What was observed. Where nothing was, the check ends with that as its answer."""
+    if isinstance(fact, Known):
+        return fact.value
+    raise Unseen(Verdict(Outcome.UNKNOWN, reason.name, fact.why, subject, unblocks=unblocks))
+
+
+def answered(look: Callable[[P], Verdict], picture: P) -> Verdict:
+    """What a check finds, or what it could not see."""
+    try:
+        return look(picture)
+    except Unseen as unseen:
+        return unseen.verdict
 
 
 def complete(find: Callable[[P], Iterable[Verdict]], picture: P) -> Iterator[Verdict]:
@@ -113,7 +133,7 @@ def complete(find: Callable[[P], Iterable[Verdict]], picture: P) -> Iterator[Ver
 
 @dataclass(frozen=True, slots=True)
 class Gate(Generic[P]):
-    """`check` reads one pass; the gate opens after `samples` passes in a row that span at least `hold` seconds.
+    """`look` reads one pass; the gate opens after `samples` passes in a row that span at least `hold` seconds.
 
     With `patience` (seconds), a gate that has found the same for longer makes the migration Stalled in its words. What it
     could not observe is no finding: for that the step has a patience of its own. After `undo` seconds of the same finding
@@ -123,13 +143,17 @@ class Gate(Generic[P]):
     """
 
     name: str
-    check: Callable[[P], Verdict]
+    look: Callable[[P], Verdict]
     samples: Callable[[P], int] = lambda _: 1
     hold: Callable[[P], float] = lambda _: 0.0
     patience: Callable[[P], float] | None = None
     undo: Callable[[P], float] | None = None
     grace: float = 0.0
     needs: tuple[str, ...] = ()
+
+    def check(self, picture: P) -> Verdict:
+        """Its answer in this pass."""
+        return answered(self.look, picture)
 
 
 def _held(lasted: float, hold: float, passes: int, samples: int) -> tuple[str, str]:

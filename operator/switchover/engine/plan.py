@@ -12,7 +12,7 @@ from typing import Generic
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.effects import Effect
-from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, fail, gravest, wait
+from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, answered, fail, gravest, wait
 from switchover.engine.position import NodeRecord, Position
 from switchover.engine.rollout import P, Rollout, roll, tell
 from switchover.engine.work import Work
@@ -443,7 +443,7 @@ def _command(act: str, picture: P, *more: str) -> str:
 
 def _was_let_begin(step: Step[P], picture: P, intent: Intent, judge: Judge[P]) -> bool:
     """Whether the opening on record is believed; what cannot be seen is no reason to take it back."""
-    if step.begun is None or step.name in intent.approved or step.begun(picture).outcome is not Outcome.WAIT:
+    if step.begun is None or step.name in intent.approved or answered(step.begun, picture).outcome is not Outcome.WAIT:
         return True
     return not _is_held(step, picture, intent, judge)
 

@@ -10,8 +10,8 @@ from dataclasses import KW_ONLY, dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from switchover.answers.observed import Known, Observed
-from switchover.engine.gate import NAMED, Unseen, Verdict, fail, several, unknown, warn
+from switchover.answers.observed import Observed
+from switchover.engine.gate import NAMED, Verdict, fail, seen, several, warn
 from switchover.kubernetes.brought_in import brought_in
 from switchover.reasons.notes import HOSTS_UNCHECKED
 from switchover.reasons.walk import NOT_OBSERVED
@@ -110,9 +110,7 @@ def _has(entry: str, image: str) -> bool:
 
 def find_unchecked(secrets: Observed[tuple[str, ...]]) -> Iterator[Verdict]:
     """A warning for each of these Secrets, which turn the check of names off."""
-    if not isinstance(secrets, Known):
-        raise Unseen(unknown(NOT_OBSERVED, secrets.why, subject="the credentials"))
-    for secret in secrets.value:
+    for secret in seen(secrets, NOT_OBSERVED, "the credentials"):
         yield warn(HOSTS_UNCHECKED, f"Secret {secret} has an empty ssl.endpoint.identification.algorithm: a server that"
                    " shows any certificate of the same authority is believed to be the one that was meant",
                    subject=f"Secret {secret}", cure="issue certificates for the servers' names, and take that key out")

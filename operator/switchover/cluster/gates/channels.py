@@ -16,7 +16,7 @@ from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.gates.replicas import others_views, restart_is_safe
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, passed, seen, wait
 from switchover.reasons.brokers import FORWARDING_STUCK, LEADER_STUCK
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.text.command import kubectl
@@ -54,16 +54,13 @@ def check_followers_taken_back(picture: Picture) -> Verdict:
     """No leader leaves a replica out of sync that has all of its records. One that does lets no replica leave either: when
     one dies, producers with acks=all stand still.
     """
-    if not isinstance(picture.facts.caught_up, Known):
-        return unknown(NOT_OBSERVED, picture.facts.caught_up.why)
+    seen(picture.facts.caught_up, NOT_OBSERVED)
     if not _left_out(picture):
         return passed("every leader takes back what has caught up")
-    if isinstance(state := kubernetes_of(picture), Verdict):
-        return state
+    kubernetes_of(picture)
     if not all_ready(picture):
         return passed("a broker's pod is not there yet")
-    if isinstance(views := others_views(picture, ()), Verdict):
-        return views
+    others_views(picture, ())
     if not (stuck := caught_up(picture)):
         return passed("a broker is not alive for all of them yet")
     first = stuck[0]
@@ -113,14 +110,12 @@ def is_up(picture: Picture, name: str) -> bool:
 
 def check_forwards(picture: Picture) -> Verdict:
     """Every broker passes on to the controller what clients ask of it: topics to create, settings to change."""
-    if not isinstance(picture.facts.forwarding, Known):
-        return unknown(NOT_OBSERVED, picture.facts.forwarding.why)
-    if isinstance(state := kubernetes_of(picture), Verdict):
-        return state
+    silent = seen(picture.facts.forwarding, NOT_OBSERVED)
+    kubernetes_of(picture)
     if not (found := cut_off(picture)):
         return passed("every broker passes requests on to the controller")
     name = found[0]
-    lasted = picture.now - picture.facts.forwarding.value[picture.brokers[name]]
+    lasted = picture.now - silent[picture.brokers[name]]
     return wait(FORWARDING_STUCK, f"broker {picture.brokers[name]} ({name}) answers, and does not pass on to the controller"
                 " what it is asked", subject=name, observed=f"{lasted:.0f} s", threshold=f"{SILENT_SECONDS:.0f} s",
                 unblocks=_restart(picture, name))
@@ -138,8 +133,7 @@ def _restart(picture: Picture, name: str) -> str:
 def check_leader_can_go(picture: Picture) -> Verdict:
     """The same of a leader that takes replicas back no more. Those that have caught up count, where another leader is in
     sync: it takes them back within a second or so."""
-    if not isinstance(picture.facts.caught_up, Known):
-        return unknown(NOT_OBSERVED, picture.facts.caught_up.why)
+    seen(picture.facts.caught_up, NOT_OBSERVED)
     return restart_is_safe(picture, frozenset(caught_up(picture)))
 
 

@@ -16,8 +16,6 @@ def check_listener_credentials(picture: Picture) -> Verdict:
     """
     own = picture.spec.controllers.listener
     state = kubernetes_of(picture)
-    if isinstance(state, Verdict):
-        return state
     if own.credentials_ref is None:
         return passed("the controllers' listener has no credentials")
     secret = f"Secret {own.credentials_ref.name}"

@@ -4,7 +4,7 @@
 from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.engine.gate import Gate, Unseen, Verdict, fail, passed, seen, unknown, wait
 from switchover.kubernetes.reports import DiskReport
 from switchover.reasons.brokers import DISKS_UNKNOWN, LOG_DIRECTORY_FORMATTED, TOPIC_ID_MISSING_ON_DISK
 from switchover.reasons.walk import NOT_OBSERVED
@@ -15,10 +15,9 @@ def _report_again(name: str) -> str:
     return f"its pod starts again and reports: {command('kubectl delete pod {}', name)} (it comes back in its assigned mode)"
 
 
-def _reports(picture: Picture) -> dict[str, DiskReport] | Verdict:
+def _reports(picture: Picture) -> dict[str, DiskReport]:
     """Pod name -> report, of every broker but those that still run on plain ZooKeeper and have not started since we ask."""
-    if not isinstance(picture.facts.kubernetes, Known):
-        return unknown(NOT_OBSERVED, picture.facts.kubernetes.why, subject="Kubernetes")
+    seen(picture.facts.kubernetes, NOT_OBSERVED, "Kubernetes")
     found: dict[str, DiskReport] = {}
     for name, broker_id in sorted(picture.brokers.items()):
         pod = picture.pod_of(name)
@@ -29,15 +28,13 @@ def _reports(picture: Picture) -> dict[str, DiskReport] | Verdict:
         if not isinstance(mode, Known) or mode.value != NodeMode.ZOOKEEPER:
             silent = pod is None or pod.disks is None
             told = "has not reported its disks" if silent else "found no log directory on its volumes"
-            return unknown(DISKS_UNKNOWN, f"pod {name} {told}", subject=name)
+            raise Unseen(unknown(DISKS_UNKNOWN, f"pod {name} {told}", subject=name))
     return found
 
 
 def check_disks_allow_rollback(picture: Picture) -> Verdict:
     """No log directory of a broker that must come back to plain ZooKeeper mode was formatted by kafka-storage."""
     reports = _reports(picture)
-    if isinstance(reports, Verdict):
-        return reports
     for name, report in reports.items():
         if report.formatted:
             first = next(iter(report.formatted_directories), "a log directory")
@@ -51,8 +48,6 @@ def check_disks_allow_rollback(picture: Picture) -> Verdict:
 def check_topic_ids_on_disk(picture: Picture) -> Verdict:
     """No partition directory lacks its topic id: a full LeaderAndIsr would throw, and KRaft takes the log for a stray."""
     reports = _reports(picture)
-    if isinstance(reports, Verdict):
-        return reports
     for name, report in reports.items():
         if report.nameless:
             first = next(iter(report.nameless_directories), "a partition directory")

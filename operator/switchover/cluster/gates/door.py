@@ -7,7 +7,7 @@ from switchover.cluster import names, template
 from switchover.cluster.door import edits
 from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown, wait
 from switchover.kubernetes.workloads import Workload
 from switchover.reasons.brokers import DOOR_NOT_PASSED, DOOR_STILL_THERE, STARTED_BY_OTHER_EDITS
 from switchover.reasons.rollback import BROKER_SILENT
@@ -21,29 +21,26 @@ OWN = (NodeMode.ZOOKEEPER, NodeMode.OWN_KRAFT)
 def check_started_by_its_edits(picture: Picture) -> Verdict:
     """Each broker of the batch runs with the edits that are written for it or, by its own template alone, with none."""
     state = kubernetes_of(picture)
-    if isinstance(state, Verdict):
-        return state
     for name in picture.batch:
         record, workload = picture.position.nodes[name], name.rpartition("-")[0]
-        shown = picture.facts.markers.get(record.node_id, Unknown(f"broker {record.node_id} was not asked"))
-        if not isinstance(shown, Known):
-            return unknown(BROKER_SILENT, shown.why, subject=name)
+        asked = picture.facts.markers.get(record.node_id, Unknown(f"broker {record.node_id} was not asked"))
+        shown = seen(asked, BROKER_SILENT, name)
         written = edits.marker_of(state.node_files.get(workload, {}).get(name, ""))
         if not written and record.assigned not in OWN:
             return unknown(NOT_OBSERVED, f"Secret {names.node_files(workload)} has no edits for {name}", subject=name)
         wanted = "" if record.assigned in OWN or _went_its_own_way(picture, state.brokers.get(workload)) else written
-        if shown.value == wanted:
+        if shown == wanted:
             continue
         if not wanted:
             return wait(DOOR_STILL_THERE, f"{name} was started through Switchover's door, not by its own template alone",
-                        subject=name, observed=shown.value, threshold="no marker",
+                        subject=name, observed=shown, threshold="no marker",
                         unblocks=f"its template is restored; then {kubectl(picture.namespace, 'delete pod {}', name)}")
-        if not shown.value:
+        if not shown:
             return fail(DOOR_NOT_PASSED, not_passed(picture, name), subject=name, observed="no marker", threshold=wanted,
                         unblocks="roll back (spec.desiredState: RolledBack), set spec.brokers[].start to the script that the"
                         " container really starts Kafka by, and try again")
         return wait(STARTED_BY_OTHER_EDITS, f"{name} was started with other edits than Secret {names.node_files(workload)}"
-                    " has for it", subject=name, observed=shown.value, threshold=wanted,
+                    " has for it", subject=name, observed=shown, threshold=wanted,
                     unblocks=kubectl(picture.namespace, "delete pod {}", name))
     return passed(f"{', '.join(picture.batch)} started as written")
 

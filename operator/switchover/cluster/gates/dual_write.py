@@ -1,6 +1,6 @@
 """The claim, the copy, and the dual write that follows."""
 
-from switchover.answers.observed import Known, Unknown
+from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import partition_states, quotas
 from switchover.cluster.gates.read import (
@@ -17,7 +17,7 @@ from switchover.cluster.gates.read import (
 )
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, answered, fail, passed, seen, wait
 from switchover.metadata.image import MigrationState
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.dual_write import (
@@ -45,8 +45,6 @@ RESCUE_SECONDS = 60.0
 
 def check_claimed(picture: Picture) -> Verdict:
     state = zookeeper_of(picture)
-    if isinstance(state, Verdict):
-        return state
     if state.controller is None:
         return wait(NO_CONTROLLER, "/controller does not exist at this moment", subject="/controller",
                     unblocks="a controller takes it, within seconds; if none does, look at ZooKeeper's health")
@@ -74,8 +72,6 @@ def check_claim_follows_registration(picture: Picture) -> Verdict:
     stood still for longer than their session); the cure is to restart the controllers.
     """
     log = log_of(picture)
-    if isinstance(log, Verdict):
-        return log
     registered = {node_id for node_id, item in log.brokers.items() if item.migrating_zk and not item.fenced}
     settled = log.migration_state is not MigrationState.PRE_MIGRATION
     if settled or not picture.brokers or not set(picture.brokers.values()) <= registered:
@@ -84,16 +80,13 @@ def check_claim_follows_registration(picture: Picture) -> Verdict:
 
 
 def check_copied(picture: Picture) -> Verdict:
-    state, log = zookeeper_of(picture), log_of(picture)
-    if isinstance(state, Verdict):
-        return state
+    state = zookeeper_of(picture)
     # Told even when the log cannot be read: a quorum that died in the middle of the copy is what the watchdog is for.
     if state.migration is None or state.migration.offset <= 0:
         return wait(NOT_COPIED, "the metadata is not copied yet", subject="/migration",
                     observed="absent" if state.migration is None else f"offset {state.migration.offset}",
                     threshold="offset > 0", unblocks="the controllers finish the copy")
-    if isinstance(log, Verdict):
-        return log
+    log = log_of(picture)
     if log.migration_state is not MigrationState.MIGRATION or log.open_transaction is not None:
         told = log.migration_state.name if log.migration_state is not None else "none"
         return wait(NOT_COPIED, "the metadata log does not say MIGRATION yet", subject="metadata log", observed=told,
@@ -104,8 +97,6 @@ def check_copied(picture: Picture) -> Verdict:
 def check_leaders_can_be_elected(picture: Picture) -> Verdict:
     """A controller rules, ZooKeeper's or KRaft's: whoever stops a broker needs one that elects other leaders."""
     state = zookeeper_of(picture)
-    if isinstance(state, Verdict):
-        return state
     if state.controller is None:
         return wait(NO_CONTROLLER, "/controller does not exist at this moment", subject="/controller",
                     unblocks="a controller takes it, within seconds; if none does, look at ZooKeeper's health")
@@ -114,7 +105,7 @@ def check_leaders_can_be_elected(picture: Picture) -> Verdict:
 
 def check_copy_follows_claim(picture: Picture) -> Verdict:
     """The watchdog of the claimed-but-not-copied window, in which the cluster has no working controller (1.5)."""
-    claimed, copied = check_claimed(picture), check_copied(picture)
+    claimed, copied = answered(check_claimed, picture), answered(check_copied, picture)
     if claimed.outcome == "Unknown":
         return claimed
     if claimed.outcome != "Pass" or copied.outcome == "Pass":
@@ -143,10 +134,6 @@ def copy_timeout(picture: Picture) -> float:
 def check_no_phantom_copy(picture: Picture) -> Verdict:
     """offset > 0 while the log says neither MIGRATION nor POST_MIGRATION: a stale /migration; topics would be deleted."""
     state, log = zookeeper_of(picture), log_of(picture)
-    if isinstance(state, Verdict):
-        return state
-    if isinstance(log, Verdict):
-        return log
     node = state.migration
     settled = log.migration_state in (MigrationState.MIGRATION, MigrationState.POST_MIGRATION)
     if node is not None and node.offset > log.offset + 1 and not settled:
@@ -161,17 +148,11 @@ def check_no_phantom_copy(picture: Picture) -> Verdict:
 def check_dual_write(picture: Picture) -> Verdict:
     """`/migration` is rewritten twice a second, and its offset stands at the high watermark."""
     state, quorum = zookeeper_of(picture), quorum_of(picture)
-    if isinstance(state, Verdict):
-        return state
-    if isinstance(quorum, Verdict):
-        return quorum
     if state.migration is None:
         return fail(MIGRATION_NODE_GONE, "/migration does not exist any more", subject="/migration",
                     unblocks="find out who deleted it; no step goes on without dual write")
     limits = picture.spec.gates
     age = silence(picture)
-    if isinstance(age, Verdict):
-        return age
     lag = quorum.high_watermark - 1 - state.migration.offset
     if lag > limits.dual_write_max_lag or age > limits.dual_write_max_age_seconds:
         return wait(DUAL_WRITE_BEHIND, "metadata written to KRaft has not reached ZooKeeper", subject="/migration",
@@ -189,13 +170,9 @@ def check_driver_alive(picture: Picture) -> Verdict:
     ZooKeeper had answered nothing for 20 s. Only another leader claims anew.
     """
     state = zookeeper_of(picture)
-    if isinstance(state, Verdict):
-        return state
     if copied_under_claim(state) is None:
         return passed("no driver has to write")
     age, limit = silence(picture), picture.spec.gates.dual_write_max_age_seconds
-    if isinstance(age, Verdict):
-        return age
     if age > limit:
         who = f", {leader}," if (leader := leading_controller(picture)) else ""
         return wait(DUAL_WRITE_STUCK, f"the leading controller{who} writes nothing to ZooKeeper, nor tells brokers in"
@@ -213,16 +190,10 @@ def _another_leads(picture: Picture) -> str:
 def check_partition_states(picture: Picture) -> Verdict:
     """A new leader writes all of KRaft's metadata to ZooKeeper, and stands for ever before partitions without a state there
     (docs/facts/kraft.md#a-topic-that-grows-while-the-leader-changes). They are looked for while dual write stands still."""
-    seen = picture.facts.stateless
-    if isinstance(seen, Unknown):
-        return unknown(ZOOKEEPER_UNKNOWN, seen.why, subject="/brokers/topics")
-    if not seen.value:
+    if not seen(picture.facts.stateless, ZOOKEEPER_UNKNOWN, "/brokers/topics"):
         return passed("dual write stands before no partition")
-    log, stood = log_of(picture), stands_still(picture)
-    if isinstance(log, Verdict):
-        return log
-    if isinstance(stood, Verdict):
-        return stood
+    log_of(picture)
+    stands_still(picture)
     found = partition_states.in_the_way(picture)
     if not found:
         return passed("dual write stands before no partition")
@@ -235,12 +206,9 @@ def check_partition_states(picture: Picture) -> Verdict:
 def check_dual_write_begins(picture: Picture) -> Verdict:
     """Dual write begins with all of KRaft's metadata, and repeats itself at a record that ZooKeeper's side of Kafka refuses:
     `/migration` is touched, and its offset stays (docs/facts/rehearsal.md)."""
-    log, stood, driver = log_of(picture), stands_still(picture), check_driver_alive(picture)
-    if isinstance(log, Verdict):
-        return log
-    if isinstance(stood, Verdict):
-        return stood
-    if driver.outcome is Outcome.WAIT:
+    log_of(picture)
+    stood = stands_still(picture)
+    if answered(check_driver_alive, picture).outcome is Outcome.WAIT:
         return passed("the driver writes nothing, which is said elsewhere: no record is refused")
     if found := quotas.in_the_way(picture):
         more = f"; and {len(found) - 1} more" if len(found) > 1 else ""

@@ -3,7 +3,7 @@
 from switchover.answers.observed import Known, Unknown
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, passed, seen, unknown, wait
 from switchover.lag.sentences import sentence
 from switchover.lag.verdicts import Verdict as Found
 from switchover.lag.watch import JudgedGroup
@@ -21,15 +21,14 @@ from switchover.reasons.lag import (
 def check_groups_healthy(picture: Picture) -> Verdict:
     """The named groups go on: commits advance where there is something to commit, and lag is under its threshold."""
     for group in picture.spec.gates.groups:
-        found = picture.facts.groups.get(group.name, Unknown(f"group {group.name} was not sampled"))
-        if not isinstance(found, Known):
-            return unknown(GROUP_UNKNOWN, found.why, subject=group.name)
-        if not found.value.expected:
+        found = seen(picture.facts.groups.get(group.name, Unknown(f"group {group.name} was not sampled")), GROUP_UNKNOWN,
+                     group.name)
+        if not found.expected:
             waits = wait(GROUP_HAS_NO_COMMITS, f"group {group.name} has no committed offset", subject=group.name,
                          unblocks="the group consumes and commits")
             return _without_members(picture, group.name, waits) or waits
-        for row in found.value.rows:
-            if verdict := _trouble(group.name, found.value, row):
+        for row in found.rows:
+            if verdict := _trouble(group.name, found, row):
                 return _without_members(picture, group.name, verdict) or verdict
     return passed("the named groups are healthy")
 

@@ -20,7 +20,7 @@ from switchover.cluster.gates.read import is_claimed, kubernetes_of
 from switchover.cluster.picture import Picture, observed_mode
 from switchover.cluster.preflight.brokers import find_unwritable
 from switchover.engine.approvals import PREFLIGHT
-from switchover.engine.gate import Gate, Verdict, fail, gravest, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, answered, fail, gravest, passed, unknown, wait
 from switchover.engine.position import NodeRecord
 from switchover.engine.record import RECORD
 from switchover.engine.windows import utc
@@ -289,7 +289,7 @@ def find_users_of_zookeeper(picture: Picture) -> Verdict:
     """At the end of the plan ZooKeeper is still unused; one that is gone cannot be asked."""
     if not picture.position.finished or not picture.step.expected.released:
         return passed("the end is not on record")
-    found = check_zookeeper_released(picture)
+    found = answered(check_zookeeper_released, picture)
     return passed(found.message) if found.outcome is Outcome.UNKNOWN else found
 
 
@@ -325,8 +325,6 @@ def check_hand_over_begun(picture: Picture) -> Verdict:
     """The first effect of HandOver is seen: an update strategy as it was, a claim that is taken off, or a broker that runs
     by a template of the user's own."""
     state = kubernetes_of(picture)
-    if isinstance(state, Verdict):
-        return state
     for name, workload in state.brokers.items():
         original = state.originals.get(name)
         if workload is not None and (workload.claimed_by != picture.uid or (

@@ -25,8 +25,6 @@ from switchover.text.command import kubectl
 def check_own_template_tried(picture: Picture) -> Verdict:
     """Of each new template it has been seen what it starts Kafka with, and that is what a broker must run with."""
     state = kubernetes_of(picture)
-    if isinstance(state, Verdict):
-        return state
     if AcceptedRisk.UNTRIED_TEMPLATE in picture.spec.accepted_risks:
         return passed(f"spec.acceptedRisks has {AcceptedRisk.UNTRIED_TEMPLATE}")
     for name, workload in state.brokers.items():

@@ -40,8 +40,6 @@ FETCHED_SECONDS = 3.0
 
 def check_quorum_up(picture: Picture) -> Verdict:
     quorum = quorum_of(picture)
-    if isinstance(quorum, Verdict):
-        return quorum
     expected = set(picture.controllers.values())
     if set(quorum.voters) != expected:
         return fail(WRONG_VOTERS, "the quorum's voters are not the controllers of this migration",
@@ -73,8 +71,6 @@ def _voters_caught_up(picture: Picture, quorum: Quorum, spared: frozenset[int] =
 
 def check_controllers_ready(picture: Picture) -> Verdict:
     log = log_of(picture)
-    if isinstance(log, Verdict):
-        return log
     for name, node_id in sorted(picture.controllers.items(), key=lambda each: each[1]):
         answer = picture.facts.answers.get(node_id, Unknown(f"controller {node_id} was not asked"))
         if not isinstance(answer, Known):
@@ -112,8 +108,6 @@ def unregistered(picture: Picture) -> Observed[list[str]]:
 
 def check_pre_migration(picture: Picture) -> Verdict:
     log = log_of(picture)
-    if isinstance(log, Verdict):
-        return log
     if log.migration_state is MigrationState.NONE:
         return fail(QUORUM_CANNOT_MIGRATE, "this quorum was first started without the migration flag and can never migrate",
                     observed=log.migration_state.name, threshold=MigrationState.PRE_MIGRATION.name,
@@ -144,8 +138,6 @@ def protocol_version(picture: Picture) -> str | None:
 def check_majority_without_batch(picture: Picture) -> Verdict:
     """The other voters are caught up before a controller stops."""
     quorum = quorum_of(picture)
-    if isinstance(quorum, Verdict):
-        return quorum
     leaving = frozenset(picture.position.nodes[name].node_id for name in picture.batch)
     return _voters_caught_up(picture, quorum, spared=leaving)
 

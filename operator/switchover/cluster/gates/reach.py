@@ -16,8 +16,6 @@ from switchover.text.command import kubectl
 def check_controllers_reach_brokers(picture: Picture) -> Verdict:
     """Every broker's inter-broker listener has answered every controller's pod when it started."""
     state = kubernetes_of(picture)
-    if isinstance(state, Verdict):
-        return state
     workload = state.controllers
     if workload is None:
         told = picture.told_by_controllers()

@@ -1,14 +1,14 @@
-"""How gates read a picture: the value, or the verdict to give while it is not there, or not yet as it must be."""
+"""How gates read a picture: what is unknown raises `Unseen` with the verdict to give."""
 
 from collections.abc import Mapping
 
-from switchover.answers.observed import Known, Unknown
+from switchover.answers.observed import Known
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction
 from switchover.cluster import coming_up
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Verdict, unknown, wait
+from switchover.engine.gate import Unseen, Verdict, seen, unknown, wait
 from switchover.engine.rollout import Phase
 from switchover.kafka.node import Quorum
 from switchover.kubernetes.workloads import Pod
@@ -29,18 +29,18 @@ def samples(picture: Picture) -> int:
     return picture.spec.gates.stable_samples
 
 
-def log_of(picture: Picture) -> LogImage | Verdict:
+def log_of(picture: Picture) -> LogImage:
     log = picture.facts.log
     if isinstance(log, Known):
         return log.value
-    return controllers_coming_up(picture) or unknown(METADATA_LOG_UNKNOWN, log.why, subject="metadata log")
+    raise Unseen(controllers_coming_up(picture) or unknown(METADATA_LOG_UNKNOWN, log.why, subject="metadata log"))
 
 
-def quorum_of(picture: Picture) -> Quorum | Verdict:
+def quorum_of(picture: Picture) -> Quorum:
     quorum = picture.facts.quorum
     if isinstance(quorum, Known):
         return quorum.value
-    return controllers_coming_up(picture) or unknown(QUORUM_UNKNOWN, quorum.why, subject="quorum")
+    raise Unseen(controllers_coming_up(picture) or unknown(QUORUM_UNKNOWN, quorum.why, subject="quorum"))
 
 
 def pods_of_controllers(picture: Picture) -> Mapping[str, Pod]:
@@ -101,56 +101,52 @@ def leading_address(picture: Picture) -> Address | None:
     return picture.voter_addresses.get(picture.controllers.get(leading_controller(picture), -1))
 
 
-def kubernetes_of(picture: Picture) -> KubernetesState | Verdict:
-    state = picture.facts.kubernetes
-    return state.value if isinstance(state, Known) else unknown(NOT_OBSERVED, state.why)
+def kubernetes_of(picture: Picture) -> KubernetesState:
+    return seen(picture.facts.kubernetes, NOT_OBSERVED)
 
 
-def zookeeper_of(picture: Picture) -> ZooKeeperState | Verdict:
-    state = picture.facts.zookeeper
-    return state.value if isinstance(state, Known) else unknown(ZOOKEEPER_UNKNOWN, state.why, subject="ZooKeeper")
+def zookeeper_of(picture: Picture) -> ZooKeeperState:
+    return seen(picture.facts.zookeeper, ZOOKEEPER_UNKNOWN, "ZooKeeper")
 
 
-def silence(picture: Picture) -> float | Verdict:
+def silence(picture: Picture) -> float:
     """Seconds in which nobody has written `/migration`.
 
     Unknown until that was seen to happen, or is longer than the limit of dual write: differences to ZooKeeper's clock would
     make a dead driver look alive, or a live one dead.
     """
-    written = picture.facts.migration_written
-    if not isinstance(written, Known):
-        return unknown(ZOOKEEPER_UNKNOWN, written.why, subject="/migration")
-    stood = max(0.0, picture.now - written.value.since)
-    if not written.value.seen_to_change and stood <= picture.spec.gates.dual_write_max_age_seconds:
-        return unknown(ZOOKEEPER_UNKNOWN, "/migration has not been looked at for long enough to tell whether it is written",
-                       subject="/migration")
+    written = seen(picture.facts.migration_written, ZOOKEEPER_UNKNOWN, "/migration")
+    stood = max(0.0, picture.now - written.since)
+    if not written.seen_to_change and stood <= picture.spec.gates.dual_write_max_age_seconds:
+        raise Unseen(unknown(
+            ZOOKEEPER_UNKNOWN, "/migration has not been looked at for long enough to tell whether it is written",
+            subject="/migration"))
     return stood
 
 
-def stands_still(picture: Picture) -> float | Verdict:
+def stands_still(picture: Picture) -> float:
     """Seconds for which dual write has not come on: the offset of `/migration` stood, and KRaft's metadata went on.
 
     In dual write it follows the log, in which the leading controller writes twice a second.
     """
-    state, quorum, written = zookeeper_of(picture), quorum_of(picture), picture.facts.migration_written
-    if isinstance(state, Verdict):
-        return state
-    if isinstance(quorum, Verdict):
-        return quorum
-    if not isinstance(written, Known) or state.migration is None:
-        why = written.why if isinstance(written, Unknown) else "it does not exist"
-        return unknown(ZOOKEEPER_UNKNOWN, why, subject="/migration")
+    state, quorum = zookeeper_of(picture), quorum_of(picture)
+    written = seen(picture.facts.migration_written, ZOOKEEPER_UNKNOWN, "/migration")
+    if state.migration is None:
+        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, "it does not exist", subject="/migration"))
     if quorum.high_watermark - 1 - state.migration.offset <= picture.spec.gates.dual_write_max_lag:
         return 0.0
-    return max(0.0, picture.now - written.value.offset_since)
+    return max(0.0, picture.now - written.offset_since)
 
 
 def log_left_behind(picture: Picture) -> LogImage | None:
     """KRaft's metadata while dual write does not come on; None where it does, or where that cannot be seen."""
-    log, stood = log_of(picture), stands_still(picture)
-    if isinstance(log, Verdict) or isinstance(stood, Verdict) or log.migration_state is not MigrationState.MIGRATION:
+    try:
+        log, stood = log_of(picture), stands_still(picture)
+    except Unseen:
         return None
-    return log if stood > picture.spec.gates.dual_write_max_age_seconds else None
+    if log.migration_state is not MigrationState.MIGRATION or stood <= picture.spec.gates.dual_write_max_age_seconds:
+        return None
+    return log
 
 
 def not_in_its_mode(picture: Picture, name: str) -> Verdict | None:

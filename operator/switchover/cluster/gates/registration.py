@@ -8,7 +8,7 @@ from switchover.cluster import modes
 from switchover.cluster.gates.quorum import CAUGHT_UP_RECORDS
 from switchover.cluster.gates.read import BROKER_REGISTERS, log_of, not_in_its_mode, quorum_of, samples, zookeeper_of
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Gate, Verdict, fail, passed, several, unknown, wait
+from switchover.engine.gate import Gate, Verdict, fail, passed, seen, several, wait
 from switchover.reasons.brokers import (
     BROKER_FENCED,
     BROKER_LOST_ZOOKEEPER,
@@ -24,8 +24,6 @@ from switchover.zookeeper.nodes import ZooKeeperState
 def check_moved_broker(picture: Picture) -> Verdict:
     """Each broker of the batch runs in its mode, and is registered so in the metadata log, unfenced."""
     state = zookeeper_of(picture)
-    if isinstance(state, Verdict):
-        return state
     return _registered(picture, state)
 
 
@@ -36,8 +34,6 @@ def check_started_broker(picture: Picture) -> Verdict:
 
 def _registered(picture: Picture, state: ZooKeeperState | None) -> Verdict:
     log = log_of(picture)
-    if isinstance(log, Verdict):
-        return log
     for name in picture.batch:
         record = picture.position.nodes[name]
         node_id, zookeeper_mode = record.node_id, record.assigned not in modes.ON_KRAFT
@@ -62,14 +58,13 @@ def _registered(picture: Picture, state: ZooKeeperState | None) -> Verdict:
 def check_modes_on_record(picture: Picture) -> Verdict:
     """Each broker that has settled, by the record, runs in that mode: the next batch writes the files of all."""
     for name, node_id in sorted(picture.brokers.items()):
-        record, mode = picture.position.nodes[name], picture.mode(node_id)
+        record = picture.position.nodes[name]
         if not record.settled:
             continue
-        if not isinstance(mode, Known):
-            return unknown(BROKER_SILENT, mode.why, subject=name)
-        if mode.value != record.assigned:
+        mode = seen(picture.mode(node_id), BROKER_SILENT, name)
+        if mode != record.assigned:
             return wait(WRONG_MODE, f"{name} does not run in the mode that the status has for it", subject=name,
-                        observed=mode.value, threshold=record.assigned,
+                        observed=mode, threshold=record.assigned,
                         unblocks="it is restarted with its own file; or put status.nodes back as it was")
     return passed("every broker runs in the mode on record")
 
@@ -77,8 +72,6 @@ def check_modes_on_record(picture: Picture) -> Verdict:
 def check_observers_caught_up(picture: Picture) -> Verdict:
     """Each broker of the batch follows the metadata log."""
     quorum = quorum_of(picture)
-    if isinstance(quorum, Verdict):
-        return quorum
     for name in picture.batch:
         node_id = picture.position.nodes[name].node_id
         observer = quorum.observers.get(node_id)
@@ -114,8 +107,6 @@ def check_others_heard(picture: Picture) -> Verdict:
 
 def _nobody_fenced(picture: Picture, spared: Collection[str]) -> Verdict:
     log = log_of(picture)
-    if isinstance(log, Verdict):
-        return log
     brokers = {name: node_id for name, node_id in sorted(picture.brokers.items()) if name not in spared}
     lost = [name for name, node_id in brokers.items() if node_id not in log.brokers or log.brokers[node_id].fenced]
     if not lost:
@@ -133,8 +124,6 @@ def check_others_in_zookeeper(picture: Picture) -> Verdict:
     brokers = {name: node_id for name, node_id in sorted(picture.brokers.items()) if name not in picture.batch
                and nodes[name].settled and nodes[name].assigned not in modes.ON_KRAFT}
     state = zookeeper_of(picture) if brokers else None
-    if isinstance(state, Verdict):
-        return state
     answers = {name: picture.mode(node_id) for name, node_id in brokers.items()}
     lost = [name for name, node_id in brokers.items() if isinstance(answers[name], Known)
             and state is not None and node_id not in state.brokers]
@@ -145,29 +134,22 @@ def check_others_in_zookeeper(picture: Picture) -> Verdict:
                     observed=f"{len(lost)} of {len(brokers)}", threshold="0",
                     unblocks="they reach ZooKeeper again; their logs say why they do not")
     for name, mode in answers.items():
-        if not isinstance(mode, Known):
-            return unknown(BROKER_SILENT, mode.why, subject=name)
+        seen(mode, BROKER_SILENT, name)
     return passed("every broker outside the batch that needs ZooKeeper is registered there")
 
 
 def check_all_kraft(picture: Picture) -> Verdict:
     """No broker runs on ZooKeeper, by ZooKeeper, by ApiVersions and by the metadata log."""
     state, log = zookeeper_of(picture), log_of(picture)
-    if isinstance(state, Verdict):
-        return state
-    if isinstance(log, Verdict):
-        return log
     if state.brokers:
         return wait(BROKER_ON_ZOOKEEPER, f"brokers {sorted(state.brokers)} are still registered in ZooKeeper",
                     subject=f"broker {min(state.brokers)}", unblocks="they run in KRaft mode")
     for name, node_id in sorted(picture.brokers.items()):
-        mode = picture.mode(node_id)
-        if not isinstance(mode, Known):
-            return unknown(BROKER_SILENT, mode.why, subject=name)
+        mode = seen(picture.mode(node_id), BROKER_SILENT, name)
         registration = log.brokers.get(node_id)
-        if mode.value not in modes.ON_KRAFT or registration is None or registration.migrating_zk:
+        if mode not in modes.ON_KRAFT or registration is None or registration.migrating_zk:
             return wait(BROKER_ON_ZOOKEEPER, f"broker {node_id} ({name}) is not in KRaft mode", subject=name,
-                        observed=mode.value, threshold=NodeMode.KRAFT, unblocks="it runs in KRaft mode")
+                        observed=mode, threshold=NodeMode.KRAFT, unblocks="it runs in KRaft mode")
     strangers = sorted(
         node_id for node_id, item in log.brokers.items() if item.migrating_zk and node_id not in picture.brokers.values())
     if strangers:

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from switchover.answers.observed import Known
 from switchover.cluster.facts import CaughtUp
-from switchover.cluster.gates.read import samples
+from switchover.cluster.gates.read import kubernetes_of, samples
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
+from switchover.engine.gate import Gate, Unseen, Verdict, passed, seen, unknown, wait
 from switchover.kafka.node import WholeView, seen_by
 from switchover.reasons.brokers import (
     ADDRESS_REMEMBERED,
@@ -20,7 +20,7 @@ from switchover.reasons.rollback import BROKER_SILENT
 from switchover.reasons.walk import NOT_OBSERVED
 
 
-def others_views(picture: Picture, nodes: Iterable[str]) -> dict[int, WholeView] | Verdict:
+def others_views(picture: Picture, nodes: Iterable[str]) -> dict[int, WholeView]:
     """What those brokers outside the batch see that were asked for all partitions; Unknown unless every broker outside it
     answers, and one of them about partitions."""
     moved = {picture.position.nodes[name].node_id for name in nodes if name in picture.position.nodes}
@@ -29,7 +29,7 @@ def others_views(picture: Picture, nodes: Iterable[str]) -> dict[int, WholeView]
     views = {broker_id: view for broker_id, view in picture.whole_views.items() if broker_id in others}
     if unreachable or not views:
         why = "; ".join(unreachable) or "there is no other broker to ask"
-        return unknown(NO_WITNESS, f"no other broker can tell whether replicas are in sync: {why}")
+        raise Unseen(unknown(NO_WITNESS, f"no other broker can tell whether replicas are in sync: {why}"))
     return views
 
 
@@ -41,11 +41,7 @@ def check_restart_is_safe(picture: Picture) -> Verdict:
 def restart_is_safe(picture: Picture, caught: frozenset[CaughtUp]) -> Verdict:
     """The same where replicas that have caught up count, as long as another one is in sync."""
     views = others_views(picture, picture.batch)
-    if isinstance(views, Verdict):
-        return views
-    minima = picture.facts.min_insync
-    if not isinstance(minima, Known):
-        return unknown(NOT_OBSERVED, minima.why)
+    minima = seen(picture.facts.min_insync, NOT_OBSERVED)
     leaving = {picture.position.nodes[name].node_id for name in picture.batch}
     accepted = set(picture.spec.gates.accepted_topics)
     for witness, _, topic in seen_by(views):
@@ -53,7 +49,7 @@ def restart_is_safe(picture: Picture, caught: frozenset[CaughtUp]) -> Verdict:
             if leaving.isdisjoint(partition.replicas) or partition.topic in accepted:
                 continue
             rest = set(partition.isr) - leaving
-            needed = minima.value.get(partition.topic)
+            needed = minima.get(partition.topic)
             if needed is None:
                 return unknown(NOT_OBSERVED, f"min.insync.replicas of {partition.topic} is not known yet")
             needed = min(needed, len(partition.replicas))
@@ -75,8 +71,7 @@ def check_addresses_known(picture: Picture) -> Verdict:
 
     By the time alone: followers first call a broker when it leads something (docs/decisions/0002-addresses.md).
     """
-    if not isinstance(picture.facts.kubernetes, Known):
-        return unknown(NOT_OBSERVED, picture.facts.kubernetes.why)
+    kubernetes_of(picture)
     found = (picture.pod_of(name) for name in sorted(picture.brokers) if name not in picture.batch)
     started = [(pod, pod.started_at) for pod in found if pod is not None and pod.started_at is not None]
     for pod, at in started:
@@ -91,8 +86,6 @@ def check_addresses_known(picture: Picture) -> Verdict:
 def check_all_in_sync(picture: Picture) -> Verdict:
     """No broker outside the batch sees a partition without its leader or with a replica out of sync."""
     views = others_views(picture, picture.batch)
-    if isinstance(views, Verdict):
-        return views
     for witness, view in views.items():
         if lagging := view.lagging:
             first = lagging[0]

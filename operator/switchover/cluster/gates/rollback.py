@@ -18,7 +18,7 @@ from switchover.cluster.gates.read import (
 from switchover.cluster.gates.workloads import original_missing
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, passed, seen, unknown, wait
 from switchover.kafka.node import NOT_LISTENING
 from switchover.metadata.image import MigrationState
 from switchover.reasons.controllers import METADATA_LOG_UNKNOWN
@@ -56,8 +56,6 @@ def is_behind(picture: Picture, state: ZooKeeperState) -> bool:
 def check_written_back(picture: Picture) -> Verdict:
     """ZooKeeper has all that KRaft accepted. Without a finished copy KRaft never accepted anything."""
     state = zookeeper_of(picture)
-    if isinstance(state, Verdict):
-        return state
     if state.controller is None:
         return wait(NO_CONTROLLER, "/controller does not exist at this moment", subject="/controller",
                     unblocks="a broker becomes the controller")
@@ -88,8 +86,6 @@ def _are_down(picture: Picture) -> bool:
 def check_partition_versions(picture: Picture) -> Verdict:
     """No leader knows a newer version of its partition's state than the ZooKeeper controller will (`cluster.behind`)."""
     state = zookeeper_of(picture)
-    if isinstance(state, Verdict):
-        return state
     if copied_under_claim(state) is None:
         return passed("KRaft changed no partition")
     if picture.is_stopping:
@@ -115,15 +111,11 @@ def check_partition_versions(picture: Picture) -> Verdict:
 def check_controllers_stopped(picture: Picture) -> Verdict:
     """Each controller of the batch is Ready and refuses connections: it waits instead of running Kafka."""
     state = kubernetes_of(picture)
-    if isinstance(state, Verdict):
-        return state
     if state.controllers is None:
         return passed("there are no controllers")
     for name in picture.batch:
         answer = picture.facts.answers.get(picture.controllers[name], Unknown(f"{name} was not asked"))
-        if not isinstance(answer, Known):
-            return unknown(CONTROLLER_UNKNOWN, answer.why, subject=name)
-        if answer.value != NOT_LISTENING:
+        if seen(answer, CONTROLLER_UNKNOWN, name) != NOT_LISTENING:
             return wait(CONTROLLER_RUNS, f"{name} still runs Kafka", subject=name, unblocks="it stops")
     return passed(f"{', '.join(picture.batch)} stopped")
 
@@ -131,14 +123,11 @@ def check_controllers_stopped(picture: Picture) -> Verdict:
 def check_zookeeper_rules(picture: Picture) -> Verdict:
     """Every broker names the ZooKeeper controller. One that still believes in KRaft takes five minutes to stop."""
     state = zookeeper_of(picture)
-    if isinstance(state, Verdict):
-        return state
     if state.controller is None:
         return wait(NO_CONTROLLER, "/controller does not exist at this moment", subject="/controller",
                     unblocks="a broker becomes the controller within a second; if none does, restart one broker")
     if is_claimed(state):
-        epoch = picture.facts.partition_epoch
-        if not isinstance(epoch, Known):
+        if not isinstance(epoch := picture.facts.partition_epoch, Known):
             return unknown(PARTITION_EPOCH_UNKNOWN, f"the states of the partitions cannot be read: {epoch.why}",
                            subject="/brokers/topics")
         return wait(STILL_CLAIMED, "KRaft still holds /controller", subject="/controller",
@@ -164,8 +153,6 @@ def check_zookeeper_rules(picture: Picture) -> Verdict:
 def check_plain_broker(picture: Picture) -> Verdict:
     """Each broker of the batch runs on plain ZooKeeper again."""
     state = zookeeper_of(picture)
-    if isinstance(state, Verdict):
-        return state
     for name in picture.batch:
         if (other := not_in_its_mode(picture, name)) is not None:
             return other
@@ -179,8 +166,6 @@ def check_plain_broker(picture: Picture) -> Verdict:
 def check_template_is_original(picture: Picture) -> Verdict:
     """Before each eviction on the last way back: the pod must come up by what the user wrote, replaced by us alone."""
     state = kubernetes_of(picture)
-    if isinstance(state, Verdict):
-        return state
     for name, workload in state.brokers.items():
         original = state.originals.get(name)
         if workload is None:
@@ -198,10 +183,6 @@ def check_template_is_original(picture: Picture) -> Verdict:
 def check_controllers_gone(picture: Picture) -> Verdict:
     """Nothing of the controllers is left that a next attempt could trip over (Strimzi #11262)."""
     state, zookeeper = kubernetes_of(picture), zookeeper_of(picture)
-    if isinstance(state, Verdict):
-        return state
-    if isinstance(zookeeper, Verdict):
-        return zookeeper
     if zookeeper.migration is not None:
         return wait(LEFTOVER, "/migration still exists", subject="/migration", unblocks="Switchover deletes it")
     name = picture.spec.controllers.name
@@ -221,8 +202,6 @@ def _left(left: Sequence[str]) -> Verdict | None:
 def check_brokers_released(picture: Picture) -> Verdict:
     """The brokers' StatefulSets are the user's again, without our files, our copy of the original and our claim."""
     state = kubernetes_of(picture)
-    if isinstance(state, Verdict):
-        return state
     for name, workload in state.brokers.items():
         if workload is not None and not template.is_restored(workload, state.originals.get(name)):
             return wait(TEMPLATE_NOT_RESTORED, f"StatefulSet {name} has not its own template and update strategy back",

@@ -7,9 +7,9 @@ caught up; then that one is on record. The majority of the controllers cannot ca
 from collections.abc import Mapping
 
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
-from switchover.cluster.gates.quorum import check_quorum_up
+from switchover.cluster.gates.quorum import QUORUM_UP
 from switchover.cluster.gates.read import kubernetes_of
-from switchover.cluster.gates.replicas import check_all_in_sync
+from switchover.cluster.gates.replicas import ALL_IN_SYNC
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.kubernetes.workloads import Pod
@@ -22,8 +22,7 @@ CAUGHT_UP_SECONDS = 60.0
 
 
 def check_volumes_kept(picture: Picture) -> Verdict:
-    if isinstance(state := kubernetes_of(picture), Verdict):
-        return state
+    kubernetes_of(picture)
     replaced = _replaced(picture)
     if not replaced:
         return passed("every node has the volumes that it had")
@@ -77,8 +76,8 @@ def _has_caught_up(picture: Picture, name: str, pod: Pod, replaced: Mapping[str,
     if not pod.ready or pod.started_at is None or picture.now - pod.started_at < CAUGHT_UP_SECONDS:
         return False
     if name not in picture.controllers:
-        return check_all_in_sync(picture).outcome == "Pass"
-    return not _is_majority(picture, _controllers_among(picture, replaced)) and check_quorum_up(picture).outcome == "Pass"
+        return ALL_IN_SYNC.check(picture).outcome == "Pass"
+    return not _is_majority(picture, _controllers_among(picture, replaced)) and QUORUM_UP.check(picture).outcome == "Pass"
 
 
 VOLUMES_KEPT: Gate[Picture] = Gate("VolumesKept", check_volumes_kept)

@@ -36,8 +36,6 @@ def check_template_is_ours(picture: Picture) -> Verdict:
     """Before each eviction the template is read again: not ours, no eviction
     (docs/facts/kubernetes.md#an-unchanged-apply-makes-a-hybrid)."""
     state = kubernetes_of(picture)
-    if isinstance(state, Verdict):
-        return state
     for name, brokers in picture.broker_sets.items():
         workload = state.brokers.get(name)
         if workload is None:
@@ -72,8 +70,6 @@ def original_missing(picture: Picture, name: str) -> Verdict:
 def check_originals_kept(picture: Picture) -> Verdict:
     """Before the update strategies are given back: what they were is known."""
     state = kubernetes_of(picture)
-    if isinstance(state, Verdict):
-        return state
     for name, workload in state.brokers.items():
         if workload is not None and workload.claimed_by == picture.uid and state.originals.get(name) is None:
             return original_missing(picture, name)
@@ -105,8 +101,6 @@ def _reverted(picture: Picture, workload: Workload, changed: Sequence[str]) -> V
 def check_replicas_unchanged(picture: Picture) -> Verdict:
     """The nodes are the ones on record: a pod that came since has no file, one that went takes its replicas or vote away."""
     state = kubernetes_of(picture)
-    if isinstance(state, Verdict):
-        return state
     sets = {name: (workload, picture.pods_of(name)) for name, workload in state.brokers.items()}
     sets[picture.spec.controllers.name] = state.controllers, tuple(picture.controllers)
     for name, (workload, pods) in sets.items():
@@ -128,8 +122,6 @@ def check_replicas_unchanged(picture: Picture) -> Verdict:
 def check_nodes_schedulable(picture: Picture) -> Verdict:
     """No batch starts while a node that carries a broker is cordoned."""
     state = kubernetes_of(picture)
-    if isinstance(state, Verdict):
-        return state
     for workload in state.brokers.values():
         for pod in workload.pods.values() if workload is not None else ():
             if pod.cordoned:
@@ -143,8 +135,6 @@ def check_no_pod_would_restart(picture: Picture) -> Verdict:
     """The update strategy may only come back while every pod has the update revision
     (docs/facts/kubernetes.md#the-update-strategy)."""
     state = kubernetes_of(picture)
-    if isinstance(state, Verdict):
-        return state
     for name, workload in state.brokers.items():
         if workload is None:
             return _missing(name)
@@ -178,8 +168,6 @@ def _back_to(picture: Picture, workload: Workload, revision: str) -> str:
 def check_users_template_can_be(picture: Picture) -> Verdict:
     """What brokers on KRaft would start with is not what they had on ZooKeeper, and no pod is replaced but by us."""
     state = kubernetes_of(picture)
-    if isinstance(state, Verdict):
-        return state
     for name, workload in state.brokers.items():
         if workload is None:
             return _missing(name)
@@ -209,8 +197,6 @@ def _has_the_image_of(workload: Workload, brokers: BrokerSet, original: Mapping[
 def check_only_ours_would_restart(picture: Picture) -> Verdict:
     """Every pod has the update revision; or each template is one that the user has brought, to which they are rolled."""
     state = kubernetes_of(picture)
-    if isinstance(state, Verdict):
-        return state
     if picture.own_configuration:
         return _missing_template(picture, state) or passed("the brokers are rolled to their new templates")
     found = check_no_pod_would_restart(picture)
@@ -254,8 +240,6 @@ def _missing_template(picture: Picture, state: KubernetesState) -> Verdict | Non
 def check_git_has_the_template(picture: Picture) -> Verdict:
     """Somebody's manifest has what runs: the next apply of it takes no file away from a broker."""
     state = kubernetes_of(picture)
-    if isinstance(state, Verdict):
-        return state
     if picture.own_configuration:
         return _missing_template(picture, state) or wait(
             OWN_TEMPLATE, f"{', '.join(f'StatefulSet {name}' for name in state.brokers)} has a new template: once"

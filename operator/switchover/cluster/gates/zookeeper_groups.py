@@ -1,10 +1,9 @@
 """Brokers leave ZooKeeper only when no consumer group needs it: each that moves vanishes from `/brokers/ids`."""
 
-from switchover.answers.observed import Known
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.zookeeper_groups import cure, told
-from switchover.engine.gate import Gate, Verdict, passed, several, unknown, wait
+from switchover.engine.gate import Gate, Verdict, passed, seen, several, wait
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.lag import GROUP_ON_ZOOKEEPER
 
@@ -13,12 +12,10 @@ CURES_TOLD = 3
 
 def check_no_zookeeper_groups(picture: Picture) -> Verdict:
     """No group below `/consumers` has a member, one whose partitions Kafka assigns included."""
-    groups = picture.facts.zookeeper_groups
-    if not isinstance(groups, Known):
-        return unknown(ZOOKEEPER_UNKNOWN, groups.why, subject="/consumers")
-    if not groups.value:
+    groups = seen(picture.facts.zookeeper_groups, ZOOKEEPER_UNKNOWN, "/consumers")
+    if not groups:
         return passed("ZooKeeper coordinates no consumer group")
-    found = sorted(groups.value.items())
+    found = sorted(groups.items())
     meaning = ("MoveBrokers has begun: its members find no broker that is on KRaft, and no further batch starts"
                if picture.position.opened is not None else "its members would find no broker that is on KRaft")
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""

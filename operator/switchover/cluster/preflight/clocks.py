@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from switchover.answers.observed import Known
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import zookeeper
-from switchover.engine.gate import Unseen, Verdict, check, unknown, warn
+from switchover.engine.gate import Verdict, check, seen, warn
 from switchover.reasons.notes import CLOCKS_APART
 from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
 
@@ -15,11 +14,9 @@ APART_SECONDS = 5.0
 
 def find_clocks_apart(picture: Picture) -> Iterator[Verdict]:
     """No gate compares clocks of two machines; a person who reads their times does."""
-    ahead = picture.facts.examination.ahead
-    if not isinstance(ahead, Known):
-        raise Unseen(unknown(KUBERNETES_UNKNOWN, ahead.why, subject="the API server's clock"))
-    if abs(ahead.value) > APART_SECONDS:
-        yield _apart("the operator's clock", ahead.value, f"the API server's clock is {_told(ahead.value)} the operator's:"
+    ahead = seen(picture.facts.examination.ahead, KUBERNETES_UNKNOWN, "the API server's clock")
+    if abs(ahead) > APART_SECONDS:
+        yield _apart("the operator's clock", ahead, f"the API server's clock is {_told(ahead)} the operator's:"
                      " windows open, and the status tells times, by the operator's")
     for broker_id, seconds in sorted(zookeeper(picture).ahead.items()):
         if abs(seconds) > APART_SECONDS:

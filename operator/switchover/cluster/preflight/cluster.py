@@ -8,7 +8,7 @@ from switchover.cluster.needs import Need
 from switchover.cluster.own_addresses import at_their_pods
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import broker_workloads, kubernetes, pods, topics, zookeeper
-from switchover.engine.gate import Gate, Unseen, Verdict, check, fail, info, passed, several, unknown, wait, warn
+from switchover.engine.gate import Gate, Unseen, Verdict, check, fail, info, passed, seen, several, unknown, wait, warn
 from switchover.kafka.node import BrokerView, WholeView, seen_by
 from switchover.reasons.brokers import OUT_OF_SYNC, UNKNOWN_BROKER
 from switchover.reasons.notes import METADATA_SIZE, TOPIC_STANDS_STILL
@@ -30,10 +30,8 @@ from switchover.shared.grouped import grouped
 
 def check_brokers_identified(picture: Picture) -> Verdict:
     """Read again in the pass that puts every pod and its broker id on record."""
-    try:
-        kubernetes(picture), zookeeper(picture)
-    except Unseen as unseen:
-        return unseen.verdict
+    kubernetes(picture)
+    zookeeper(picture)
     found = picture.broker_pods()
     if not isinstance(found, Known):
         return wait(BROKERS_NOT_IDENTIFIED, found.why, subject="/brokers/ids", unblocks="every broker is registered again")
@@ -136,9 +134,7 @@ def find_hidden_topics(picture: Picture) -> Iterator[Verdict]:
 def find_ill_health(picture: Picture) -> Iterator[Verdict]:
     """Every replica in sync as each broker sees it that is asked, and no topic that can never spare a broker."""
     brokers = sorted(pods(picture).values())
-    minima = picture.facts.min_insync
-    if not isinstance(minima, Known):
-        raise Unseen(unknown(NOT_OBSERVED, minima.why))
+    minima = seen(picture.facts.min_insync, NOT_OBSERVED)
     accepted, whole = set(picture.spec.gates.accepted_topics), _whole_views(picture)
     cannot_spare: dict[str, tuple[int, int]] = {}
     unheard: set[str] = set()
@@ -154,7 +150,7 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
     for _, name, topic in seen_by(whole):
         if not topic.partitions:
             continue
-        if (needed := minima.value.get(name)) is None:
+        if (needed := minima.get(name)) is None:
             unheard.add(name)
         elif (replicas := min(len(each.replicas) for each in topic.partitions)) <= max(1, needed):
             cannot_spare[name] = replicas, max(1, needed)

@@ -6,7 +6,7 @@ from switchover.answers.observed import Known
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import zookeeper
-from switchover.engine.gate import Unseen, Verdict, check, fail, info, several, unknown, warn
+from switchover.engine.gate import Unseen, Verdict, check, fail, info, seen, several, unknown, warn
 from switchover.kafka.node import BrokerView
 from switchover.metadata.passwords import ENCODER_SECRET, SecretNotKnown
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
@@ -50,10 +50,8 @@ def find_malformed_nodes(picture: Picture) -> Iterator[Verdict]:
     """Quotas, SCRAM users, ACLs, settings and tokens as well: a malformed value kills the first broker that restarts, or,
     planted later, the copy (docs/facts/kraft.md#what-goes-wrong).
     """
-    malformed = picture.facts.examination.malformed
-    if not isinstance(malformed, Known):
-        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, malformed.why, subject="ZooKeeper's metadata"))
-    found = {path: why for path, why in malformed.value.items() if not path.startswith(TOPICS)}
+    malformed = seen(picture.facts.examination.malformed, ZOOKEEPER_UNKNOWN, "ZooKeeper's metadata")
+    found = {path: why for path, why in malformed.items() if not path.startswith(TOPICS)}
     for path, why in sorted(found.items())[:MALFORMED_TOLD]:
         if isinstance(why, SecretNotKnown):
             yield fail(ENCODER_SECRET_MISSING, f"{path}: {why}", subject=path, observed=f"{len(found)} nodes",

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from switchover.answers.observed import Known, Observed, Unknown
+from switchover.answers.observed import Observed, Unknown
 from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster.door.layout import ContainerMissing, container_of
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Unseen, unknown
+from switchover.engine.gate import Unseen, seen, unknown
 from switchover.kafka.node import BrokerExamination
 from switchover.kubernetes.workloads import Workload
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
@@ -22,41 +22,27 @@ T = TypeVar("T")
 
 
 def kubernetes(picture: Picture) -> KubernetesState:
-    state = picture.facts.kubernetes
-    if not isinstance(state, Known):
-        raise Unseen(unknown(KUBERNETES_UNKNOWN, state.why, subject="Kubernetes"))
-    return state.value
+    return seen(picture.facts.kubernetes, KUBERNETES_UNKNOWN, "Kubernetes")
 
 
 def zookeeper(picture: Picture) -> ZooKeeperState:
-    state = picture.facts.zookeeper
-    if not isinstance(state, Known):
-        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, state.why, subject="ZooKeeper"))
-    return state.value
+    return seen(picture.facts.zookeeper, ZOOKEEPER_UNKNOWN, "ZooKeeper")
 
 
 def topics(picture: Picture) -> ZooKeeperTopics:
-    found = picture.facts.zookeeper_topics
-    if not isinstance(found, Known):
-        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, found.why, subject="ZooKeeper"))
-    return found.value
+    return seen(picture.facts.zookeeper_topics, ZOOKEEPER_UNKNOWN, "ZooKeeper")
 
 
 def pods(picture: Picture) -> Mapping[str, int]:
     """Pod name -> broker id."""
-    found = picture.broker_pods()
-    if not isinstance(found, Known):
-        raise Unseen(unknown(BROKERS_NOT_IDENTIFIED, found.why))
-    return found.value
+    return seen(picture.broker_pods(), BROKERS_NOT_IDENTIFIED)
 
 
 def of_each_broker(picture: Picture, told: Mapping[int, Observed[T]]) -> Iterator[tuple[int, T]]:
     """What every broker told, by its id."""
     for broker_id in sorted(pods(picture).values()):
         answer = told.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
-        if not isinstance(answer, Known):
-            raise Unseen(unknown(BROKER_SILENT, answer.why, subject=f"broker {broker_id}"))
-        yield broker_id, answer.value
+        yield broker_id, seen(answer, BROKER_SILENT, f"broker {broker_id}")
 
 
 def examined(picture: Picture) -> Iterator[tuple[int, BrokerExamination]]:

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 
-from switchover.answers.observed import Known
 from switchover.api.kafka_migration import StartPreset
 from switchover.cluster import names
 from switchover.cluster.door.layout import ContainerMissing, container_of, preset_of
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.reading import kubernetes, workloads, zookeeper
-from switchover.engine.gate import Unseen, Verdict, check, fail, unknown, wait, warn
+from switchover.engine.gate import Verdict, check, fail, seen, wait, warn
 from switchover.kubernetes.gitops import HELM
 from switchover.reasons.notes import NAME_OF_THE_CHART
 from switchover.reasons.preflight_cluster import NAME_TAKEN, RESIDUE
@@ -41,11 +40,9 @@ def find_objects(picture: Picture) -> Iterator[Verdict]:
         yield fail(RESIDUE, "volumes of controllers of an earlier attempt exist: their log would be taken for this one",
                    subject=f"claim {state.controller_claims[0]}",
                    unblocks=f"{NONE_RUNS}, then delete the claims {', '.join(state.controller_claims)}")
-    reserved = picture.facts.examination.objects
-    if not isinstance(reserved, Known):
-        raise Unseen(unknown(NOT_OBSERVED, reserved.why, subject="objects with the controllers' names"))
+    reserved = seen(picture.facts.examination.objects, NOT_OBSERVED, "objects with the controllers' names")
     own = {f"Secret {names.node_files(brokers)}" for brokers in picture.broker_sets}
-    for found, manager in sorted(reserved.value.items()):
+    for found, manager in sorted(reserved.items()):
         if found not in own:
             yield fail(RESIDUE, f"{found} exists already", subject=found,
                        unblocks=f"choose another spec.controllers.name, or {NONE_RUNS}, then delete it")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from switchover.answers.observed import Known, Observed
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Unseen, Verdict, check, fail, several, unknown, warn
+from switchover.engine.gate import Unseen, Verdict, check, fail, seen, several, unknown, warn
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.coordination import ZOOKEEPER_RIGHT_MISSING
 from switchover.reasons.notes import ZOOKEEPER_RIGHT_UNSURE
@@ -45,12 +45,10 @@ def find_refusals(picture: Picture) -> Iterator[Verdict]:
 
 
 def find_missing_kubernetes_rights(picture: Picture) -> Iterator[Verdict]:
-    missing = picture.facts.examination.missing_rights
-    if not isinstance(missing, Known):
-        raise Unseen(unknown(NOT_OBSERVED, missing.why, subject="our rights in Kubernetes"))
-    if missing.value:
-        yield fail(KUBERNETES_RIGHT_MISSING, f"this account may not {several(missing.value, 20)}",
-                   subject=several(missing.value), observed=f"{len(missing.value)} rights are missing",
+    missing = seen(picture.facts.examination.missing_rights, NOT_OBSERVED, "our rights in Kubernetes")
+    if missing:
+        yield fail(KUBERNETES_RIGHT_MISSING, f"this account may not {several(missing, 20)}",
+                   subject=several(missing), observed=f"{len(missing)} rights are missing",
                    unblocks="install the chart's Role and RoleBinding in this namespace as they are; where its rbac.secrets"
                             " names any Secrets, name those of `write` that are missing")
 
@@ -70,16 +68,14 @@ def find_missing_kafka_rights(picture: Picture) -> Iterator[Verdict]:
 
 def find_missing_zookeeper_rights(picture: Picture) -> Iterator[Verdict]:
     """Without these the way back from a claim would end half-way."""
-    rights = picture.facts.examination.zookeeper_rights
-    if not isinstance(rights, Known):
-        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, rights.why, subject="our rights in ZooKeeper"))
+    rights = seen(picture.facts.examination.zookeeper_rights, ZOOKEEPER_UNKNOWN, "our rights in ZooKeeper")
     for path, needed in NEEDED_ON.items():
-        if needed in rights.value.granted.get(path, ()):
+        if needed in rights.granted.get(path, ()):
             continue
         told = f"the ACL of {path} in ZooKeeper does not give our credentials {needed}, which a rollback needs"
         cure = "give spec.zookeeper.credentialsRef the brokers' own credentials, or correct the ACL"
-        observed = ", ".join(sorted(rights.value.granted.get(path, ()))) or "nothing"
-        if schemes := rights.value.unjudged.get(path):
+        observed = ", ".join(sorted(rights.granted.get(path, ()))) or "nothing"
+        if schemes := rights.unjudged.get(path):
             yield warn(ZOOKEEPER_RIGHT_UNSURE, f"{told}, unless an entry of scheme {several(schemes)} means us",
                        subject=path, observed=observed, threshold=needed, cure=cure)
         else:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from switchover.answers.observed import Known
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Unseen, Verdict, check, info, unknown, warn
+from switchover.engine.gate import Verdict, check, info, seen, warn
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.notes import IDLE_GROUPS_UNREAD, IDLE_ZOOKEEPER_GROUP, ZOOKEEPER_GROUP
 from switchover.zookeeper.groups import ZooKeeperGroup
@@ -35,26 +35,22 @@ def cure(picture: Picture, name: str) -> str:
 
 def find_zookeeper_groups(picture: Picture) -> Iterator[Verdict]:
     """Warnings: there is time to move them until MoveBrokers, and a gate there."""
-    groups = picture.facts.zookeeper_groups
-    if not isinstance(groups, Known):
-        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, groups.why, subject="/consumers"))
-    for name, group in sorted(groups.value.items())[:GROUPS_TOLD]:
+    groups = seen(picture.facts.zookeeper_groups, ZOOKEEPER_UNKNOWN, "/consumers")
+    for name, group in sorted(groups.items())[:GROUPS_TOLD]:
         yield warn(ZOOKEEPER_GROUP, f"{told(name, group)}; MoveBrokers does not begin before it is moved", subject=name,
-                   observed=f"{len(groups.value)} such groups", cure=cure(picture, name))
-    idle = picture.facts.examination.idle_groups
-    if not isinstance(idle, Known):
-        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, idle.why, subject="/consumers"))
+                   observed=f"{len(groups)} such groups", cure=cure(picture, name))
+    idle = seen(picture.facts.examination.idle_groups, ZOOKEEPER_UNKNOWN, "/consumers")
     window = picture.spec.gates.idle_group_seconds
-    late = {name: picture.now - at for name, at in idle.value.commits.items()
-            if picture.now - at <= window and name not in groups.value}
+    late = {name: picture.now - at for name, at in idle.commits.items()
+            if picture.now - at <= window and name not in groups}
     for name, age in sorted(late.items(), key=lambda item: item[1])[:GROUPS_TOLD]:
         yield warn(IDLE_ZOOKEEPER_GROUP, f"group {name} has no member, and committed to ZooKeeper {age / 3600:.1f} h ago:"
                    " consumers of it that come back after MoveBrokers find no broker", subject=name,
                    observed=f"{len(late)} such groups", threshold=f"{window} s", cure=cure(picture, name))
-    if idle.value.unread:
-        yield info(IDLE_GROUPS_UNREAD, f"whether {idle.value.unread} groups without members were in use lately is not known:"
+    if idle.unread:
+        yield info(IDLE_GROUPS_UNREAD, f"whether {idle.unread} groups without members were in use lately is not known:"
                    " there are more of their nodes than Preflight reads", subject="/consumers",
-                   observed=f"{idle.value.unread} groups", cure="delete the nodes of dead groups below /consumers")
+                   observed=f"{idle.unread} groups", cure="delete the nodes of dead groups below /consumers")
 
 
 CHECKS = (check("ZooKeeperGroups", find_zookeeper_groups, "the groups in ZooKeeper were looked at",

@@ -4,7 +4,7 @@ KRaft, the way back to them is lost."""
 from collections.abc import Iterable
 
 from switchover.answers.observed import Known, Observed
-from switchover.engine.gate import Gate, Verdict, fail, passed, unknown
+from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown
 from switchover.groups.picture import Picture
 from switchover.reasons.brokers import BROKERS_ON_KRAFT, BROKERS_UNKNOWN, ZOOKEEPER_UNKNOWN
 
@@ -15,14 +15,11 @@ def check_brokers_visible(listed: Observed[Iterable[int]], registered: Observed[
     `listed` is what the Kafka protocol lists, `registered` what `/brokers/ids` holds. One that restarts in ZooKeeper mode
     may be missing there for a moment.
     """
-    if not isinstance(listed, Known):
-        return unknown(BROKERS_UNKNOWN, listed.why, subject="brokers")
-    if not isinstance(registered, Known):
-        return unknown(ZOOKEEPER_UNKNOWN, registered.why, subject="/brokers/ids")
-    brokers = frozenset(listed.value)
+    brokers = frozenset(seen(listed, BROKERS_UNKNOWN, "brokers"))
+    known = seen(registered, ZOOKEEPER_UNKNOWN, "/brokers/ids")
     if not brokers:
         return unknown(BROKERS_UNKNOWN, "Kafka lists no broker", subject="brokers")
-    if invisible := sorted(brokers.difference(registered.value)):
+    if invisible := sorted(brokers.difference(known)):
         named = ", ".join(map(str, invisible))
         return fail(BROKERS_ON_KRAFT, f"not registered in ZooKeeper: {named}. Brokers on KRaft are not, and consumers that"
                     " ZooKeeper coordinates do not find them", subject=f"broker {named}",
@@ -38,9 +35,9 @@ RESTART = 60.0
 
 def check_brokers(picture: Picture) -> Verdict:
     """Every broker that Kafka lists is registered in ZooKeeper."""
-    seen = picture.facts.zookeeper
+    world = picture.facts.zookeeper
     return check_brokers_visible(Known(picture.facts.brokers, picture.now),
-                                 Known(seen.value.brokers, seen.at) if isinstance(seen, Known) else seen)
+                                 Known(world.value.brokers, world.at) if isinstance(world, Known) else world)
 
 
 BROKERS_VISIBLE: Gate[Picture] = Gate("BrokersVisible", check_brokers, grace=RESTART)

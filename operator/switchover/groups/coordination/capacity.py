@@ -20,9 +20,6 @@ MEMBER_BYTES = 200
 
 def find_no_room(picture: Picture) -> Iterator[Verdict]:
     members = members_of(picture)
-    if isinstance(members, Verdict):
-        yield members
-        return
     added = len(picture.pods()) + surplus(picture)
     yield from _full(picture, members, added)
     yield from _too_large(picture, members, added)

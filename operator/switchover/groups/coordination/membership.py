@@ -29,11 +29,8 @@ def kinds_in(picture: Picture, members: Members, pod: MemberPod) -> tuple[Consum
 
 def check_new_pods_join(picture: Picture) -> Verdict:
     """Shut only by what will not heal: a pod that fails, that stays out of the group, or is another kind of consumer."""
-    members, fleet = members_of(picture), fleet_of(picture)
-    if isinstance(members, Verdict):
-        return members
-    if isinstance(fleet, Verdict):
-        return fleet
+    members = members_of(picture)
+    fleet_of(picture)
     for mode, pod in new_pods(picture):
         kinds, wanted = kinds_in(picture, members, pod), picture.consumer(mode)
         up = picture.now - pod.started_at if pod.ready and pod.started_at is not None else 0.0
@@ -53,11 +50,8 @@ def check_new_pods_join(picture: Picture) -> Verdict:
 
 def check_pods_are_members(picture: Picture) -> Verdict:
     """Every pod takes part as the kind of consumer that its mode is."""
-    members, fleet = members_of(picture), fleet_of(picture)
-    if isinstance(members, Verdict):
-        return members
-    if isinstance(fleet, Verdict):
-        return fleet
+    members = members_of(picture)
+    fleet_of(picture)
     for _, mode, pod in picture.pods():
         if (found := no_member_to_be(mode, pod)) is not None:
             return found
@@ -70,11 +64,8 @@ def check_pods_are_members(picture: Picture) -> Verdict:
 
 
 def check_no_foreign_members(picture: Picture) -> Verdict:
-    members, fleet = members_of(picture), fleet_of(picture)
-    if isinstance(members, Verdict):
-        return members
-    if isinstance(fleet, Verdict):
-        return fleet
+    members = members_of(picture)
+    fleet_of(picture)
     ours = {pod.name for _, _, pod in picture.pods()}
     known = {member.member_id for _, _, pod in picture.pods() for member in picture.kafka_consumers_of(pod)}
     strangers = [each for pod, ids in members.by_pod.items() if pod not in ours for each in ids]
@@ -86,8 +77,6 @@ def check_no_foreign_members(picture: Picture) -> Verdict:
 def check_all_moved(picture: Picture) -> Verdict:
     """At the end of the way: every member is of the kind that the migration ends with."""
     members = members_of(picture)
-    if isinstance(members, Verdict):
-        return members
     last, world = picture.consumer(TARGET), members.world
     others = {Consumer.OLD: world.old, Consumer.ENABLED: tuple(sorted(members.enabled)),
               Consumer.KAFKA: tuple(member.client_id for member in members.kafka_consumers)}

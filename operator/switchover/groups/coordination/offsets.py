@@ -23,8 +23,6 @@ def _behind(earlier: StoreSample, latest: StoreSample, store: str) -> Iterator[t
 def check_zookeeper_reached(picture: Picture) -> Verdict:
     """An old consumer reads ZooKeeper alone: every offset there is at least Kafka's."""
     stores = stores_of(picture)
-    if isinstance(stores, Verdict):
-        return stores
     for partition, committed, wanted in _behind(stores[-2], stores[-1], "zookeeper"):
         return wait(ZOOKEEPER_OFFSETS_BEHIND, f"the offset of {partition} in ZooKeeper is behind Kafka's: an old consumer"
                     " would deliver again what lies between", subject=str(partition), observed=committed, threshold=wanted,
@@ -36,8 +34,6 @@ def check_zookeeper_reached(picture: Picture) -> Verdict:
 def check_kafka_reached(picture: Picture) -> Verdict:
     """A KafkaConsumer reads Kafka alone: every offset is there, and none is behind ZooKeeper's."""
     stores = stores_of(picture)
-    if isinstance(stores, Verdict):
-        return stores
     latest: list[tuple[TopicPartition, Stored]] = sorted(stores[-1].offsets.items())
     for partition, found in latest:
         if found.kafka is None:

@@ -1,8 +1,7 @@
 """Whether the group has settled under whoever coordinates it, owns every partition once, and goes on."""
 
-from switchover.answers.observed import Known
 from switchover.coordination.mode import Mode
-from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, passed, seen, wait
 from switchover.groups.coordination.members import Consumer, Members, pod_of
 from switchover.groups.coordination.read import members_of
 from switchover.groups.gates.convergence import UNOWNED_SECONDS, not_stable
@@ -25,8 +24,6 @@ from switchover.shared.partition import TopicPartition
 def check_converged(picture: Picture) -> Verdict:
     """Who owns what is what all members computed from ZooKeeper, or what Kafka's coordinator assigned them."""
     members = members_of(picture)
-    if isinstance(members, Verdict):
-        return members
     for consumer_id, words, way in members.malformed:
         return wait(MALFORMED_REGISTRATION, words, subject=consumer_id, unblocks=way)
     if len(members.followed) > 1:
@@ -62,11 +59,7 @@ def _by_kafka(picture: Picture, members: Members) -> Verdict:
 def check_covered(picture: Picture) -> Verdict:
     """Every partition has exactly one owner: a session that holds its node, or a KafkaConsumer."""
     members = members_of(picture)
-    if isinstance(members, Verdict):
-        return members
-    if not isinstance(picture.facts.partitions, Known):
-        return unknown(PARTITIONS_UNKNOWN, picture.facts.partitions.why, subject=picture.spec.group)
-    wanted = members.expected(picture.facts.partitions.value)
+    wanted = members.expected(seen(picture.facts.partitions, PARTITIONS_UNKNOWN, picture.spec.group))
     if twice := sorted(each for each, owners in members.owners.items() if len(owners) > 1):
         return wait(OWNED_TWICE, f"{twice[0]} is held by {' and '.join(members.owners[twice[0]])}", subject=str(twice[0]),
                     observed=len(twice), threshold=0, unblocks="the members settle; if not, stop one of the two")
@@ -92,13 +85,8 @@ def owned_by(picture: Picture, members: Members, pod: MemberPod, consumer: Consu
 
 def check_progressed(picture: Picture) -> Verdict:
     """Every partition that a new pod owns, and that has records, has moved on since it owns it."""
-    found, members, fleet = offsets_of(picture), members_of(picture), fleet_of(picture)
-    if isinstance(found, Verdict):
-        return found
-    if isinstance(members, Verdict):
-        return members
-    if isinstance(fleet, Verdict):
-        return fleet
+    found, members = offsets_of(picture), members_of(picture)
+    fleet_of(picture)
     owned: dict[str, frozenset[TopicPartition]] = {}
     for _, mode, pod in picture.pods():
         consumer = picture.consumer(mode) if mode and mode == picture.moved_to else None

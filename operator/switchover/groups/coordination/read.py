@@ -1,7 +1,6 @@
-"""How gates of the coordination read a picture: the value, or the verdict that it is unknown."""
+"""How gates of the coordination read a picture; what is unknown raises `Unseen`."""
 
-from switchover.answers.observed import Known
-from switchover.engine.gate import Verdict, unknown
+from switchover.engine.gate import Unseen, seen, unknown
 from switchover.groups.coordination.members import Members
 from switchover.groups.facts import StoreSample
 from switchover.groups.picture import Picture
@@ -10,19 +9,13 @@ from switchover.reasons.lag import GROUP_UNKNOWN
 from switchover.reasons.members import OFFSETS_UNKNOWN
 
 
-def members_of(picture: Picture) -> Members | Verdict:
-    found, world = picture.members, picture.facts.zookeeper
-    if isinstance(found, Known):
-        return found.value
-    if not isinstance(world, Known):
-        return unknown(ZOOKEEPER_UNKNOWN, world.why, subject=picture.spec.group)
-    return unknown(GROUP_UNKNOWN, found.why, subject=picture.spec.group)
+def members_of(picture: Picture) -> Members:
+    seen(picture.facts.zookeeper, ZOOKEEPER_UNKNOWN, picture.spec.group)
+    return seen(picture.members, GROUP_UNKNOWN, picture.spec.group)
 
 
-def stores_of(picture: Picture) -> tuple[StoreSample, ...] | Verdict:
+def stores_of(picture: Picture) -> tuple[StoreSample, ...]:
     """At least two readings of both stores."""
-    found = picture.facts.stores
-    if not isinstance(found, Known):
-        return unknown(OFFSETS_UNKNOWN, found.why, subject=picture.spec.group)
-    return found.value if len(found.value) > 1 else unknown(OFFSETS_UNKNOWN, "both stores were not read twice yet",
-                                                            subject=picture.spec.group)
+    if len(found := seen(picture.facts.stores, OFFSETS_UNKNOWN, picture.spec.group)) > 1:
+        return found
+    raise Unseen(unknown(OFFSETS_UNKNOWN, "both stores were not read twice yet", subject=picture.spec.group))

@@ -30,8 +30,6 @@ AT_ONCE, NEVER = 0.0, inf
 def check_intruders(picture: Picture) -> Verdict:
     """Nobody takes part whom the mode of this step cannot keep off what others fetch."""
     members, want = members_of(picture), mode.wanted(picture)
-    if isinstance(members, Verdict):
-        return members
     old, kafka = members.world.old, members.kafka_consumers
     if want is Mode.KAFKA and old:
         told = wait(OLD_CONSUMER_ARRIVED, f"{old[0]} does not know the migration, and the group is Kafka's: the mode goes"
@@ -57,8 +55,6 @@ def check_intruders(picture: Picture) -> Verdict:
 def check_mode_kept(picture: Picture) -> Verdict:
     """The mode znode says what this step wants."""
     members, want = members_of(picture), mode.wanted(picture)
-    if isinstance(members, Verdict):
-        return members
     if want is None or mode.is_kept(picture, members):
         return passed("the mode is what this step wants")
     world = members.world
@@ -73,8 +69,6 @@ def check_mode_kept(picture: Picture) -> Verdict:
 def check_quiet(picture: Picture) -> Verdict:
     """No old consumer for spec.gates.quietSeconds: one that restarts would take the whole group back and forth."""
     members = members_of(picture)
-    if isinstance(members, Verdict):
-        return members
     if old := members.world.old:
         return wait(OLD_CONSUMER_ARRIVED, f"{old[0]} does not know the migration: the group stays with ZooKeeper",
                     subject=old[0], observed=f"{len(old)} old consumers", threshold=0,
@@ -91,8 +85,6 @@ def _not_quiet(picture: Picture) -> Verdict:
 def check_followed(picture: Picture) -> Verdict:
     """Every migration-enabled member says that it follows the mode znode in the version that it has now (R4)."""
     members = members_of(picture)
-    if isinstance(members, Verdict):
-        return members
     world = members.world
     follow = world.mode or Mode.ZOOKEEPER
     for consumer_id, told in sorted(world.acknowledgements.items()):
@@ -112,11 +104,8 @@ def check_followed(picture: Picture) -> Verdict:
 
 def check_kafka_consumers_gone(picture: Picture) -> Verdict:
     """Every source of KafkaConsumers has no pods, and none is a member: nothing keeps one off what ZooKeeper gives out."""
-    members, fleet = members_of(picture), fleet_of(picture)
-    if isinstance(members, Verdict):
-        return members
-    if isinstance(fleet, Verdict):
-        return fleet
+    members = members_of(picture)
+    fleet_of(picture)
     for workload in picture.spec.workloads:
         source, live = picture.source(workload.name), picture.live_mode(workload.name)
         if isinstance(source, Known) and live and picture.consumer(live) is Consumer.KAFKA and source.value.replicas:
@@ -136,8 +125,6 @@ def check_kafka_consumers_gone(picture: Picture) -> Verdict:
 def check_unguarded(picture: Picture) -> Verdict:
     """No guard keeps an old consumer off a partition any more."""
     members = members_of(picture)
-    if isinstance(members, Verdict):
-        return members
     if guards := sorted(members.guards):
         return wait(GUARDS_LEFT, f"{len(guards)} owner nodes belong to no session, {guards[0]}"
                                   " first", subject=str(guards[0]),

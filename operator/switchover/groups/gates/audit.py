@@ -1,8 +1,7 @@
 """The verdict of the pipeline's audit, before a migration has Succeeded."""
 
-from switchover.answers.observed import Known
 from switchover.api.job_message import AuditVerdict, read
-from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown, wait
 from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
 from switchover.kubernetes.jobs import JobState
@@ -13,10 +12,8 @@ AGAIN = "delete the Job, and it is made anew"
 
 def check_audit(picture: Picture) -> Verdict:
     """Clean; or Indeterminate where spec.audit.acceptIndeterminate takes that."""
-    found = picture.facts.audit
-    if not isinstance(found, Known):
-        return unknown(AUDIT_UNKNOWN, found.why, subject="the audit's Job")
-    job = found.value
+    found = seen(picture.facts.audit, AUDIT_UNKNOWN, "the audit's Job")
+    job = found
     if job is None:
         return wait(AUDIT_RUNNING, "the Job of the audit is not there yet", subject=picture.spec.group,
                     unblocks="nothing to do: it is created")

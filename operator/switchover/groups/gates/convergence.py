@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from switchover.answers.observed import Known
-from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, fail, passed, seen, wait
 from switchover.groups.gates.read import group_of, samples
 from switchover.groups.picture import Picture
 from switchover.kafka.group import LEFT, NO_EPOCH, Group, GroupState, GroupType
@@ -37,8 +36,6 @@ def check_converged(picture: Picture) -> Verdict:
     """Stable, which of a mixed group means every member, old and new, at the group's epoch
     (docs/facts/groups.md#states-and-epochs)."""
     group = group_of(picture)
-    if isinstance(group, Verdict):
-        return group
     if group.state is not GroupState.STABLE:
         return not_stable(group)
     for member in group.members:
@@ -62,15 +59,12 @@ def expected(group: Group, partitions: Mapping[str, int]) -> frozenset[TopicPart
 def check_covered(picture: Picture) -> Verdict:
     """Every partition has exactly one owner."""
     group = group_of(picture)
-    if isinstance(group, Verdict):
-        return group
-    if not isinstance(picture.facts.partitions, Known):
-        return unknown(PARTITIONS_UNKNOWN, picture.facts.partitions.why, subject=group.name)
+    partitions = seen(picture.facts.partitions, PARTITIONS_UNKNOWN, group.name)
     if group.type is GroupType.CLASSIC and group.state is not GroupState.STABLE:
         return wait(GROUP_NOT_STABLE, f"group {group.name} is {group.state}: nobody can tell who owns what",
                     subject=group.name, observed=group.state, threshold=GroupState.STABLE, unblocks="the rebalance ends")
     owners = Counter(each for member in group.members for each in member.assigned)
-    wanted = expected(group, picture.facts.partitions.value)
+    wanted = expected(group, partitions)
     if twice := sorted(each for each, count in owners.items() if count > 1):
         return wait(OWNED_TWICE, f"{twice[0]} has two owners in group {group.name}", subject=str(twice[0]),
                     observed=len(twice), threshold=0, unblocks="the members settle; if not, restart one of the two")
@@ -86,11 +80,9 @@ def check_covered(picture: Picture) -> Verdict:
 
 def check_calm(picture: Picture) -> Verdict:
     """No rebalance after rebalance while nothing is replaced."""
-    found, batch = picture.facts.samples, picture.position.batch
-    if not isinstance(found, Known):
-        return unknown(OFFSETS_UNKNOWN, found.why, subject=picture.spec.group)
+    found, batch = seen(picture.facts.samples, OFFSETS_UNKNOWN, picture.spec.group), picture.position.batch
     since = max(picture.now - CHURN_SECONDS, batch.proven if batch is not None and batch.proven is not None else picture.now)
-    epochs = {sample.epoch for sample in found.value if sample.at >= since and sample.epoch != NO_EPOCH}
+    epochs = {sample.epoch for sample in found if sample.at >= since and sample.epoch != NO_EPOCH}
     if len(epochs) > CHURN:
         return fail(EPOCH_CHURN, f"group {picture.spec.group} rebalances again and again although no pod is replaced",
                     subject=picture.spec.group, observed=f"{len(epochs)} epochs in {CHURN_SECONDS:.0f} s",

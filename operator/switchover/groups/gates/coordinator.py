@@ -1,8 +1,7 @@
 """Whether the group has one coordinator, which can take what the step adds
 (docs/facts/coordination.md#the-coordinators-limits)."""
 
-from switchover.answers.observed import Known
-from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, passed, seen, unknown, wait
 from switchover.groups.gates.read import group_of
 from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
@@ -22,12 +21,11 @@ TWO_SECONDS = 30.0
 
 def check_one(picture: Picture) -> Verdict:
     """One broker answers for the group: members of two coordinators would own the same partitions."""
-    found, name = picture.facts.coordinators, picture.spec.group
-    if not isinstance(found, Known):
-        return unknown(COORDINATOR_UNKNOWN, found.why, subject=name)
-    if not found.value:
+    name = picture.spec.group
+    found = seen(picture.facts.coordinators, COORDINATOR_UNKNOWN, name)
+    if not found:
         return unknown(COORDINATOR_UNKNOWN, f"no broker answers for group {name}: its coordinator moves", subject=name)
-    brokers = sorted(found.value)
+    brokers = sorted(found)
     if len(brokers) > 1:
         told = " and ".join(f"broker {each}" for each in brokers)
         return wait(TWO_COORDINATORS, f"{told} answer for group {name}: members of each may own the same partitions",
@@ -38,12 +36,9 @@ def check_one(picture: Picture) -> Verdict:
 
 def check_capacity(picture: Picture) -> Verdict:
     """Members of all groups on the coordinator, and those that a batch adds, are within what one broker may coordinate."""
-    group, coordinated = group_of(picture), picture.facts.coordinated
-    if isinstance(group, Verdict):
-        return group
-    if not isinstance(coordinated, Known):
-        return unknown(COORDINATOR_LOAD_UNKNOWN, coordinated.why, subject=f"broker {group.coordinator}")
-    held = coordinated.value.get(group.coordinator, 0)
+    group = group_of(picture)
+    coordinated = seen(picture.facts.coordinated, COORDINATOR_LOAD_UNKNOWN, f"broker {group.coordinator}")
+    held = coordinated.get(group.coordinator, 0)
     added = surplus(picture)
     limit = picture.spec.gates.max_consumers_per_coordinator
     if held + added > limit:
@@ -56,13 +51,11 @@ def check_capacity(picture: Picture) -> Verdict:
 
 def check_offsets_replicated(picture: Picture) -> Verdict:
     """The group's own records are safe: a coordinator that fails over finds all of them."""
-    found = picture.facts.offsets_topic
-    if not isinstance(found, Known):
-        return unknown(OFFSETS_TOPIC_UNKNOWN, found.why, subject="__consumer_offsets")
-    if found.value.replicas_short:
-        return wait(OFFSETS_UNDER_REPLICATED, f"{found.value.replicas_short} partitions of __consumer_offsets miss a"
+    found = seen(picture.facts.offsets_topic, OFFSETS_TOPIC_UNKNOWN, "__consumer_offsets")
+    if found.replicas_short:
+        return wait(OFFSETS_UNDER_REPLICATED, f"{found.replicas_short} partitions of __consumer_offsets miss a"
                     " replica",
-                    subject="__consumer_offsets", observed=found.value.replicas_short, threshold=0,
+                    subject="__consumer_offsets", observed=found.replicas_short, threshold=0,
                     unblocks="the brokers catch up")
     return passed("every replica of __consumer_offsets is in sync")
 

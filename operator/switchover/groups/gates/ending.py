@@ -21,11 +21,8 @@ def check_soaked(picture: Picture) -> Verdict:
 
 def check_empty(picture: Picture) -> Verdict:
     """Every member has left: only then does the coordinator take the group by the other protocol, whatever its policy."""
-    group, fleet = group_of(picture), fleet_of(picture)
-    if isinstance(group, Verdict):
-        return group
-    if isinstance(fleet, Verdict):
-        return fleet
+    group = group_of(picture)
+    fleet_of(picture)
     if pods := [pod.name for _, _, pod in picture.pods()]:
         return wait(PODS_ENDING, f"{len(pods)} pods are still there", subject=pods[0], observed=len(pods), threshold=0,
                     unblocks="they end")

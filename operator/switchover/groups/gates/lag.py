@@ -6,7 +6,7 @@ import numpy as np
 
 from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
-from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown, wait
 from switchover.groups.picture import Picture
 from switchover.lag.sentences import missing, preconditions, sentence
 from switchover.lag.thresholds import Thresholds, of_a_migration
@@ -50,10 +50,8 @@ def _check_baseline(picture: Picture) -> Verdict | None:
 
 
 def _check_lag(picture: Picture) -> Verdict:
-    found = picture.facts.lag
-    if not isinstance(found, Known):
-        return unknown(LAG_UNKNOWN, found.why, subject=picture.spec.group)
-    lag = found.value
+    found = seen(picture.facts.lag, LAG_UNKNOWN, picture.spec.group)
+    lag = found
     effect, words = lag.gate.effect, _worst(lag)
     if effect is Effect.PASS:
         return passed(f"group {picture.spec.group} keeps up")

@@ -88,11 +88,8 @@ def judge_strangers(group: str, strangers: Sequence[str]) -> Verdict:
 
 def check_new_pods_join(picture: Picture) -> Verdict:
     """Shut only by what will not heal: a pod that fails, that stays out of the group, or joins by the wrong protocol."""
-    group, fleet = group_of(picture), fleet_of(picture)
-    if isinstance(group, Verdict):
-        return group
-    if isinstance(fleet, Verdict):
-        return fleet
+    group = group_of(picture)
+    fleet_of(picture)
     for mode, pod in new_pods(picture):
         members, wanted = picture.members_of(pod), picture.protocol(mode)
         up = picture.now - pod.started_at if pod.ready and pod.started_at is not None else 0.0
@@ -116,11 +113,8 @@ def check_new_pods_join(picture: Picture) -> Verdict:
 
 def check_pods_are_members(picture: Picture) -> Verdict:
     """Every pod of the managed workloads is a member by the protocol of its mode, and every member has its pod."""
-    group, fleet = group_of(picture), fleet_of(picture)
-    if isinstance(group, Verdict):
-        return group
-    if isinstance(fleet, Verdict):
-        return fleet
+    group_of(picture)
+    fleet_of(picture)
     for _, mode, pod in picture.pods():
         if (found := no_member_to_be(mode, pod)) is not None:
             return found
@@ -134,19 +128,14 @@ def check_pods_are_members(picture: Picture) -> Verdict:
 
 
 def check_no_foreign_members(picture: Picture) -> Verdict:
-    group, fleet = group_of(picture), fleet_of(picture)
-    if isinstance(group, Verdict):
-        return group
-    if isinstance(fleet, Verdict):
-        return fleet
+    group = group_of(picture)
+    fleet_of(picture)
     return judge_strangers(group.name, [f"{member.client_id} at {member.host}" for member in picture.strangers()])
 
 
 def check_all_moved(picture: Picture) -> Verdict:
     """At the end of the way: nobody takes part by the other protocol."""
     group = group_of(picture)
-    if isinstance(group, Verdict):
-        return group
     if picture.spec.protocol is None:
         return passed("the protocol stays as it is")
     wanted = MemberProtocol(picture.spec.protocol.to)
@@ -163,11 +152,8 @@ def check_all_moved(picture: Picture) -> Verdict:
 
 def check_new_members_there(picture: Picture) -> Verdict:
     """While members of the new protocol should be there, one is: else the group flips back with the next rebalance."""
-    group, fleet = group_of(picture), fleet_of(picture)
-    if isinstance(group, Verdict):
-        return group
-    if isinstance(fleet, Verdict):
-        return fleet
+    group = group_of(picture)
+    fleet_of(picture)
     if picture.spec.protocol is None or picture.spec.protocol.to == "Classic":
         return passed("no conversion to keep")
     joined = [member for member in group.members if member.protocol is MemberProtocol.CONSUMER]

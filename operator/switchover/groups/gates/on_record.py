@@ -36,9 +36,11 @@ def _contradicted(picture: Picture, workload: Workload, seen: str, unblocks: str
 
 def check_record_holds(picture: Picture) -> Verdict:
     """The step on record is where the workloads are."""
-    at, fleet = picture.position, fleet_of(picture)
-    if isinstance(fleet, Verdict):
-        return fleet if at.step == Name.HAND_OVER else passed("not read: nothing is done without it")
+    at = picture.position
+    if at.step == Name.HAND_OVER:
+        fleet_of(picture)
+    elif not isinstance(picture.facts.fleet, Known):
+        return passed("not read: nothing is done without it")
     for workload in picture.spec.workloads:
         source = picture.source(workload.name)
         found = _find(picture, workload, source.value) if isinstance(source, Known) else None
@@ -47,8 +49,6 @@ def check_record_holds(picture: Picture) -> Verdict:
     if at.step != Name.HAND_OVER or picture.spec.coordination is None or at.finished:
         return passed("the workloads say so too")
     members, after = members_of(picture), Mode.KAFKA if picture.spec.coordination.to == "Kafka" else Mode.ZOOKEEPER
-    if isinstance(members, Verdict):
-        return members
     if (members.world.mode or Mode.ZOOKEEPER) is not after:
         return _contradicted(picture, picture.spec.workloads[0], f"belongs to a group whose mode is not {after}")
     return passed("workloads and mode say so too")

@@ -16,8 +16,6 @@ Offsets = Mapping[TopicPartition, tuple[int | None, int]]
 def check_goes_on(picture: Picture) -> Verdict:
     """No partition stands still for longer than spec.gates.maxStallSeconds, and no committed offset goes back."""
     found = offsets_of(picture)
-    if isinstance(found, Verdict):
-        return found
     for earlier, later in pairwise(sample for sample in found if sample.at >= picture.position.entered):
         for partition, (committed, _) in later.offsets.items():
             before = earlier.offsets.get(partition, (None, 0))[0]
@@ -36,13 +34,8 @@ def check_goes_on(picture: Picture) -> Verdict:
 
 def check_progressed(picture: Picture) -> Verdict:
     """Every partition that a new pod owns, and that has records, has moved on since the pod owns it."""
-    found, group, fleet = offsets_of(picture), group_of(picture), fleet_of(picture)
-    if isinstance(found, Verdict):
-        return found
-    if isinstance(group, Verdict):
-        return group
-    if isinstance(fleet, Verdict):
-        return fleet
+    found, group = offsets_of(picture), group_of(picture)
+    fleet_of(picture)
     owned = {pod.name: picture.owned_by(pod) for _, mode, pod in picture.pods() if mode == picture.moved_to}
     return progressed(found, group.epoch, owned)
 

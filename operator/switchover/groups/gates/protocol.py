@@ -1,8 +1,7 @@
 """Whether the coordinator would convert the group now: read again right before the canary
 (docs/facts/groups.md#user-data-in-assignments)."""
 
-from switchover.answers.observed import Known
-from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown, wait
 from switchover.groups.gates.read import group_of
 from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
@@ -37,8 +36,6 @@ def check_plain_assignments(picture: Picture) -> Verdict:
     librdkafka's cooperative-sticky carries some from its second generation on, another length after each rebalance.
     """
     group = group_of(picture)
-    if isinstance(group, Verdict):
-        return group
     carrying = [member for member in group.members if member.user_data > 0]
     if to_consumer(picture) and carrying:
         return fail(ASSIGNMENT_USER_DATA, f"the assignment of {carrying[0].client_id} carries {carrying[0].user_data}"
@@ -60,35 +57,31 @@ def check_ready(picture: Picture) -> Verdict:
     """The coordinator answers a heartbeat that names an assignor that does not exist with those that do."""
     if not to_consumer(picture):
         return passed("no member of the consumer protocol is to come")
-    told = picture.facts.readiness
-    if not isinstance(told, Known):
-        return unknown(READINESS_UNKNOWN, told.why, subject=picture.spec.group)
+    told = seen(picture.facts.readiness, READINESS_UNKNOWN, picture.spec.group)
     assert picture.spec.protocol is not None
-    if told.value.refused in NO_RIGHT:
-        return fail(GROUP_RIGHT_MISSING, f"the coordinator refuses our user a heartbeat: {told.value.refused}",
-                    subject=picture.spec.group, observed=told.value.refused, threshold="its assignors",
+    if told.refused in NO_RIGHT:
+        return fail(GROUP_RIGHT_MISSING, f"the coordinator refuses our user a heartbeat: {told.refused}",
+                    subject=picture.spec.group, observed=told.refused, threshold="its assignors",
                     unblocks="grant our user Read on the group and Describe on every topic that it subscribes to; the"
                              " members' own users need the same")
-    if told.value.refused:
-        return fail(PROTOCOL_REFUSED, f"the coordinator does not serve the consumer protocol: {told.value.refused}",
-                    subject=picture.spec.group, observed=told.value.refused, threshold="its assignors",
+    if told.refused:
+        return fail(PROTOCOL_REFUSED, f"the coordinator does not serve the consumer protocol: {told.refused}",
+                    subject=picture.spec.group, observed=told.refused, threshold="its assignors",
                     unblocks=f"for UNSUPPORTED_VERSION finalize the feature: {finalize_command(picture)}; if it is, add"
                              " consumer to the brokers' group.coordinator.rebalance.protocols")
     assignor = picture.spec.protocol.remote_assignor
-    if assignor not in told.value.assignors:
+    if assignor not in told.assignors:
         return fail(ASSIGNOR_UNKNOWN, f"the brokers have no assignor {assignor}", subject=assignor,
-                    observed=", ".join(told.value.assignors), threshold=assignor,
+                    observed=", ".join(told.assignors), threshold=assignor,
                     unblocks="name one of theirs in spec.protocol.remoteAssignor and in the clients' group.remote.assignor")
-    return passed(f"the coordinator serves the consumer protocol with {', '.join(told.value.assignors)}")
+    return passed(f"the coordinator serves the consumer protocol with {', '.join(told.assignors)}")
 
 
 def check_offered(picture: Picture) -> Verdict:
     """Every member offers the strategy that the second bounce leaves as the only one (the probe tells, no name does)."""
     assert picture.spec.assignment_strategy is not None
-    strategy, offered = picture.spec.assignment_strategy.to, picture.facts.offered
-    if not isinstance(offered, Known):
-        return unknown(STRATEGIES_UNKNOWN, offered.why, subject=picture.spec.group)
-    if not offered.value.get(strategy, False):
+    strategy = picture.spec.assignment_strategy.to
+    if not seen(picture.facts.offered, STRATEGIES_UNKNOWN, picture.spec.group).get(strategy, False):
         return wait(STRATEGY_NOT_OFFERED, f"not every member of group {picture.spec.group} offers {strategy}",
                     subject=strategy, unblocks=f"the bridge of every workload lists {strategy} and what others still have")
     return passed(f"every member offers {strategy}")
@@ -111,8 +104,6 @@ def check_probe_expired(picture: Picture) -> Verdict:
 
 def check_selected(picture: Picture) -> Verdict:
     group = group_of(picture)
-    if isinstance(group, Verdict):
-        return group
     assert picture.spec.assignment_strategy is not None
     strategy = picture.spec.assignment_strategy.to
     if group.assignor != strategy:

@@ -1,7 +1,6 @@
-"""How gates read a picture: the value, or the verdict that it is unknown."""
+"""How gates read a picture; what is unknown raises `Unseen`."""
 
-from switchover.answers.observed import Known
-from switchover.engine.gate import Verdict, unknown
+from switchover.engine.gate import Unseen, seen, unknown
 from switchover.groups.facts import GroupSample
 from switchover.groups.picture import Fleet, Picture
 from switchover.kafka.group import Group
@@ -14,18 +13,16 @@ def samples(picture: Picture) -> int:
     return picture.spec.gates.stable_samples
 
 
-def group_of(picture: Picture) -> Group | Verdict:
-    group = picture.facts.group
-    return group.value if isinstance(group, Known) else unknown(GROUP_UNKNOWN, group.why, subject=picture.spec.group)
+def group_of(picture: Picture) -> Group:
+    return seen(picture.facts.group, GROUP_UNKNOWN, picture.spec.group)
 
 
-def fleet_of(picture: Picture) -> Fleet | Verdict:
-    fleet = picture.facts.fleet
-    return fleet.value if isinstance(fleet, Known) else unknown(NOT_OBSERVED, fleet.why)
+def fleet_of(picture: Picture) -> Fleet:
+    return seen(picture.facts.fleet, NOT_OBSERVED)
 
 
-def offsets_of(picture: Picture) -> tuple[GroupSample, ...] | Verdict:
-    found = picture.facts.samples
-    if not isinstance(found, Known):
-        return unknown(OFFSETS_UNKNOWN, found.why, subject=picture.spec.group)
-    return found.value if found.value else unknown(OFFSETS_UNKNOWN, "no offset was read yet", subject=picture.spec.group)
+def offsets_of(picture: Picture) -> tuple[GroupSample, ...]:
+    """At least one sweep over its offsets."""
+    if found := seen(picture.facts.samples, OFFSETS_UNKNOWN, picture.spec.group):
+        return found
+    raise Unseen(unknown(OFFSETS_UNKNOWN, "no offset was read yet", subject=picture.spec.group))

@@ -25,8 +25,6 @@ from switchover.text.command import kubectl
 def check_ours(picture: Picture) -> Verdict:
     """The templates are of this migration, and the replicas those that the record asks for."""
     fleet = fleet_of(picture)
-    if isinstance(fleet, Verdict):
-        return fleet
     for workload in picture.spec.workloads:
         source = picture.source(workload.name)
         if not isinstance(source, Known):
@@ -96,9 +94,7 @@ def _reverted(picture: Picture, source: MemberWorkload, parts: tuple[str, ...]) 
 
 
 def check_autoscalers_paused(picture: Picture) -> Verdict:
-    fleet = fleet_of(picture)
-    if isinstance(fleet, Verdict):
-        return fleet
+    fleet_of(picture)
     for workload in picture.spec.workloads:
         source = picture.source(workload.name)
         for each in source.value.autoscalers if isinstance(source, Known) else ():
@@ -111,8 +107,6 @@ def check_autoscalers_paused(picture: Picture) -> Verdict:
 def check_claimed(picture: Picture) -> Verdict:
     """Each workload is claimed and what it was is kept: from here on the way back exists."""
     fleet = fleet_of(picture)
-    if isinstance(fleet, Verdict):
-        return fleet
     for workload in picture.spec.workloads:
         source = picture.source(workload.name)
         if not isinstance(source, Known) or source.value.claimed_by != picture.uid \
@@ -123,9 +117,7 @@ def check_claimed(picture: Picture) -> Verdict:
 
 
 def check_released(picture: Picture) -> Verdict:
-    fleet = fleet_of(picture)
-    if isinstance(fleet, Verdict):
-        return fleet
+    fleet_of(picture)
     for workload in picture.spec.workloads:
         if not goals.is_released(picture, workload.name):
             return wait(NOT_RELEASED, f"{workload.kind} {workload.name} is still claimed",

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from switchover.answers.observed import Known
-from switchover.engine.gate import Unseen, Verdict, check, fail, unknown, warn
+from switchover.engine.gate import Verdict, check, fail, seen, warn
 from switchover.groups.gates.protocol import READY, finalize_command, to_consumer
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.group import OFFLINE
@@ -84,10 +83,8 @@ def find_unclear_release(picture: Picture) -> Iterator[Verdict]:
     """Patch releases are not told on the wire."""
     if picture.spec.protocol is None:
         return
-    topic = picture.facts.offsets_topic
-    if not isinstance(topic, Known):
-        raise Unseen(unknown(OFFSETS_TOPIC_UNKNOWN, topic.why, subject="__consumer_offsets"))
-    if topic.value.compressed and any(told.release < REPAIRED for told in brokers(picture).values()):
+    topic = seen(picture.facts.offsets_topic, OFFSETS_TOPIC_UNKNOWN, "__consumer_offsets")
+    if topic.compressed and any(told.release < REPAIRED for told in brokers(picture).values()):
         yield warn(CHECK_PATCH_RELEASE, "in 4.0.2, 4.1.1, 4.1.2, 4.2.0, 4.2.1, 4.3.0 and 4.3.1 a large group may be damaged"
                    " when it is converted and offsets.topic.compression.codec is set (KAFKA-20845); brokers do not tell"
                    " their patch release",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
-from switchover.engine.gate import Verdict, check, fail, info, unknown, wait, warn
+from switchover.engine.gate import Verdict, check, fail, info, seen, wait, warn
 from switchover.groups.gates.membership import NO_FOREIGN_MEMBERS, PODS_ARE_MEMBERS
 from switchover.groups.gates.protocol import check_plain_assignments
 from switchover.groups.picture import ORIGINAL, Picture
@@ -78,10 +78,8 @@ def find_lost_co_partitioning(picture: Picture) -> Iterator[Verdict]:
     topics = {topic for member in found.members for topic in member.topics}
     if protocol is None or protocol.to != "Consumer" or found.assignor != "range" or len(topics) < 2:
         return
-    if not isinstance(picture.facts.partitions, Known):
-        yield unknown(PARTITIONS_UNKNOWN, picture.facts.partitions.why, subject=found.name)
-        return
-    counts = {picture.facts.partitions.value.get(topic) for topic in topics}
+    partitions = seen(picture.facts.partitions, PARTITIONS_UNKNOWN, found.name)
+    counts = {partitions.get(topic) for topic in topics}
     if len(counts) == 1 and protocol.remote_assignor != "range":
         yield warn(CO_PARTITIONING_LOST, f"range gives equal partitions of {len(topics)} topics to one member;"
                    f" {protocol.remote_assignor} does not", subject=found.name, observed=protocol.remote_assignor,

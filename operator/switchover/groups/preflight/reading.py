@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from switchover.answers.observed import Known
-from switchover.engine.gate import Unseen, unknown
+from switchover.engine.gate import Unseen, seen, unknown
 from switchover.groups.picture import Picture
 from switchover.kafka.group import BrokerGroups, Group
 from switchover.kubernetes.members import MemberWorkload
@@ -14,28 +14,20 @@ from switchover.reasons.rollback import BROKER_SILENT
 
 
 def group(picture: Picture) -> Group:
-    found = picture.facts.group
-    if not isinstance(found, Known):
-        raise Unseen(unknown(GROUP_UNKNOWN, found.why, subject=picture.spec.group))
-    return found.value
+    return seen(picture.facts.group, GROUP_UNKNOWN, picture.spec.group)
 
 
 def brokers(picture: Picture) -> Mapping[int, BrokerGroups]:
     """What every broker said of itself: each must have."""
     if not picture.facts.brokers:
         raise Unseen(unknown(BROKERS_UNKNOWN, "no broker was asked yet", subject="Kafka"))
-    found: dict[int, BrokerGroups] = {}
-    for broker_id, told in sorted(picture.facts.brokers.items()):
-        if not isinstance(told, Known):
-            raise Unseen(unknown(BROKER_SILENT, told.why, subject=f"broker {broker_id}"))
-        found[broker_id] = told.value
-    return found
+    return {broker_id: seen(told, BROKER_SILENT, f"broker {broker_id}")
+            for broker_id, told in sorted(picture.facts.brokers.items())}
 
 
 def workloads(picture: Picture) -> Iterator[MemberWorkload]:
     """The managed workloads that exist."""
-    if not isinstance(picture.facts.fleet, Known):
-        raise Unseen(unknown(KUBERNETES_UNKNOWN, picture.facts.fleet.why, subject="Kubernetes"))
+    seen(picture.facts.fleet, KUBERNETES_UNKNOWN, "Kubernetes")
     for workload in picture.spec.workloads:
         source = picture.source(workload.name)
         if isinstance(source, Known):

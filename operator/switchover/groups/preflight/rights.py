@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from switchover.answers.observed import Known, Observed
-from switchover.engine.gate import Unseen, Verdict, check, fail, unknown
+from switchover.engine.gate import Unseen, Verdict, check, fail, seen, unknown
 from switchover.engine.policy import find_unchecked
 from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
@@ -32,13 +32,11 @@ def find_refusals(picture: Picture) -> Iterator[Verdict]:
 
 
 def find_missing_rights(picture: Picture) -> Iterator[Verdict]:
-    missing = picture.facts.missing_rights
-    if not isinstance(missing, Known):
-        raise Unseen(unknown(NOT_OBSERVED, missing.why, subject="our rights in Kubernetes"))
-    if missing.value:
-        told = ", ".join(missing.value[:20])
+    missing = seen(picture.facts.missing_rights, NOT_OBSERVED, "our rights in Kubernetes")
+    if missing:
+        told = ", ".join(missing[:20])
         yield fail(KUBERNETES_RIGHT_MISSING, f"this account may not {told} in its namespace", subject="Role switchover",
-                   observed=f"{len(missing.value)} missing", threshold="all that the chart's Role grants",
+                   observed=f"{len(missing)} missing", threshold="all that the chart's Role grants",
                    unblocks="install the chart's Role, or grant these")
 
 

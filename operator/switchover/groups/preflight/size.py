@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from switchover.answers.observed import Known
-from switchover.engine.gate import Verdict, check, fail, unknown, warn
+from switchover.engine.gate import Verdict, check, fail, seen, unknown, warn
 from switchover.groups.gates.coordinator import CAPACITY, OFFSETS_REPLICATED
 from switchover.groups.gates.protocol import to_consumer
 from switchover.groups.picture import Picture
@@ -64,15 +63,12 @@ def rebalance_bytes(found: Group) -> int:
 
 
 def find_too_large_records(picture: Picture) -> Iterator[Verdict]:
-    found, topic = group(picture), picture.facts.offsets_topic
-    if not isinstance(topic, Known):
-        yield unknown(OFFSETS_TOPIC_UNKNOWN, topic.why, subject="__consumer_offsets")
-        return
+    found, topic = group(picture), seen(picture.facts.offsets_topic, OFFSETS_TOPIC_UNKNOWN, "__consumer_offsets")
     online = to_consumer(picture) and not picture.offline
     needed = conversion_bytes(found) if online else rebalance_bytes(found)
     what = "the batch that converts the group" if online else "the record of a rebalance"
-    limit = topic.value.max_message_bytes
-    if needed > limit and not topic.value.compressed:
+    limit = topic.max_message_bytes
+    if needed > limit and not topic.compressed:
         yield fail(RECORD_TOO_LARGE, f"{what} is estimated at {needed} bytes: the coordinator would fail with"
                    " UNKNOWN_SERVER_ERROR", subject="__consumer_offsets max.message.bytes", observed=needed, threshold=limit,
                    unblocks="raise max.message.bytes of __consumer_offsets, list one strategy only in"

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from switchover.answers.observed import Known
 from switchover.coordination.assignment import VARIANTS, Ambiguous, Strategy
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Malformed, Subscribed, differs_in_java
-from switchover.engine.gate import Unseen, Verdict, check, fail, info, unknown, wait, warn
+from switchover.engine.gate import Verdict, check, fail, info, seen, wait, warn
 from switchover.groups.coordination.members import Consumer, Members
 from switchover.groups.coordination.membership import NO_FOREIGN_MEMBERS, PODS_ARE_MEMBERS
 from switchover.groups.coordination.read import members_of
@@ -38,15 +37,8 @@ EAGER = tuple(Strategy)
 """What the Kafka members of migration-enabled consumers offer (R2 and R9 of docs/facts/coordination.md#the-rules)."""
 
 
-def members_in(picture: Picture) -> Members:
-    found = members_of(picture)
-    if isinstance(found, Verdict):
-        raise Unseen(found)
-    return found
-
-
 def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
-    members = members_in(picture)
+    members = members_of(picture)
     first = picture.consumer(ORIGINAL)
     for consumer_id, words, way in members.malformed:
         yield fail(MALFORMED_REGISTRATION, words, subject=consumer_id, unblocks=way)
@@ -106,7 +98,7 @@ def _of_kafka(members: Members) -> Iterator[Verdict]:
 
 
 def find_patterns(picture: Picture) -> Iterator[Verdict]:
-    for consumer_id, told in sorted(members_in(picture).world.registrations.items()):
+    for consumer_id, told in sorted(members_of(picture).world.registrations.items()):
         if told.by is Subscribed.STATIC:
             continue
         pattern = next(iter(told.subscription), "")
@@ -123,7 +115,7 @@ def find_patterns(picture: Picture) -> Iterator[Verdict]:
 
 def find_unclear_assignment(picture: Picture) -> Iterator[Verdict]:
     """The strategy and the code line of old consumers are not in their registrations: who owns what tells them."""
-    members, told = members_in(picture), picture.spec.coordination
+    members, told = members_of(picture), picture.spec.coordination
     if told is None or picture.consumer(ORIGINAL) is not Consumer.OLD or not members.world.registrations:
         return
     if ambiguous := _ambiguous(members, told.assignment_strategy):
@@ -166,19 +158,17 @@ def _ambiguous(members: Members, told: str | None) -> Verdict | None:
 
 def find_different_subscriptions(picture: Picture) -> Iterator[Verdict]:
     """Both coordinators allow it; old consumers up to 0.10.1 with roundrobin do not."""
-    found = members_in(picture).world.registrations
+    found = members_of(picture).world.registrations
     if len({(each.by, tuple(sorted(each.subscription))) for each in found.values()}) > 1:
         yield warn(SUBSCRIPTIONS_DIFFER, f"members of group {picture.spec.group} subscribe to different topics",
                    subject=picture.spec.group, cure="if that is a deployment under way let it end first")
 
 
 def find_missing_rights(picture: Picture) -> Iterator[Verdict]:
-    missing = picture.facts.missing_zookeeper_rights
-    if not isinstance(missing, Known):
-        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, missing.why, subject=picture.spec.group))
-    if missing.value:
-        yield fail(ZOOKEEPER_RIGHT_MISSING, f"our credentials for ZooKeeper lack {', '.join(missing.value[:5])}",
-                   subject=picture.spec.group, observed=f"{len(missing.value)} missing",
+    missing = seen(picture.facts.missing_zookeeper_rights, ZOOKEEPER_UNKNOWN, picture.spec.group)
+    if missing:
+        yield fail(ZOOKEEPER_RIGHT_MISSING, f"our credentials for ZooKeeper lack {', '.join(missing[:5])}",
+                   subject=picture.spec.group, observed=f"{len(missing)} missing",
                    threshold="to write the mode znode and remove guards",
                    unblocks="give spec.zookeeper.credentialsRef a user that has them, or change the nodes' ACLs")
 

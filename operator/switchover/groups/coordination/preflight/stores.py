@@ -21,13 +21,6 @@ from switchover.reasons.notes import OFFSET_RESET_DECIDES
 from switchover.text.command import command
 
 
-def stores_in(picture: Picture) -> Sequence[StoreSample]:
-    found = stores_of(picture)
-    if isinstance(found, Verdict):
-        raise Unseen(found)
-    return found
-
-
 def _moves(stores: Sequence[StoreSample], store: str) -> bool:
     first, last = stores[0].offsets, stores[-1].offsets
     return any(getattr(found, store) != getattr(first[each], store) for each, found in last.items() if each in first)
@@ -35,7 +28,7 @@ def _moves(stores: Sequence[StoreSample], store: str) -> bool:
 
 def _watched(picture: Picture) -> Sequence[StoreSample]:
     """What was read in this step, none of an earlier try."""
-    return [each for each in stores_in(picture) if each.at >= picture.position.entered]
+    return [each for each in stores_of(picture) if each.at >= picture.position.entered]
 
 
 def find_wrong_storage(picture: Picture) -> Iterator[Verdict]:
@@ -76,7 +69,7 @@ def _idle(last: StoreSample) -> bool:
 
 def find_hazards(picture: Picture) -> Iterator[Verdict]:
     """A migration-enabled member goes on from the greater offset of both stores: one that is left over skips records."""
-    stores = stores_in(picture)
+    stores = stores_of(picture)
     earlier, latest = stores[-2].offsets, stores[-1].offsets
     from_kafka, left_over = picture.consumer(ORIGINAL) is Consumer.KAFKA, _kafka_is_left_over(picture)
     for partition, found in sorted(latest.items()):
@@ -110,7 +103,7 @@ def _kafka_is_left_over(picture: Picture) -> bool:
 
 
 def find_missing_offsets(picture: Picture) -> Iterator[Verdict]:
-    latest = stores_in(picture)[-1].offsets
+    latest = stores_of(picture)[-1].offsets
     missing = sorted(each for each, found in latest.items() if found.zookeeper is None and found.kafka is None)
     if missing:
         yield info(OFFSET_RESET_DECIDES, f"{len(missing)} partitions have no offset in either store, {missing[0]} first:"
