@@ -7,7 +7,7 @@ import pytest
 from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.coming_up import USUAL_SECONDS, phase_of
-from switchover.cluster.gates.registration import check_moved_broker
+from switchover.cluster.gates.registration import MOVED_BROKER
 from switchover.cluster.picture import Picture
 from switchover.engine.rollout import Phase
 from switchover.engine.windows import utc
@@ -85,7 +85,7 @@ def test_one_that_runs_in_its_mode_is_up_and_its_gates_tell_what_it_lacks() -> N
     there = moment("EnableMigration", (Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, ("kafka-0",))
     assert phase_of(there, "kafka-0", workload_of(there).pods["kafka-0"]) is None
     fenced = with_fact(there, "log", Unknown("no controller leads"))
-    assert check_moved_broker(fenced).reason == "MetadataLogUnknown", "nothing is blamed on a pod that is up"
+    assert MOVED_BROKER.check(fenced).reason == "MetadataLogUnknown", "nothing is blamed on a pod that is up"
 
 
 def test_one_that_ends_is_nobodys_trouble() -> None:

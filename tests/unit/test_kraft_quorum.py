@@ -8,7 +8,7 @@ import pytest
 from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster.gates.quorum import check_controllers_ready, check_quorum_up
+from switchover.cluster.gates.quorum import CONTROLLERS_READY, QUORUM_UP
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Verdict
 from switchover.engine.windows import utc
@@ -20,10 +20,10 @@ from unit.small_plan import BACKWARD, FORWARD
 def test_of_several_controllers_the_one_in_trouble_is_told_and_the_others_are_counted() -> None:
     late = coming_up("kafka-controller-0", "kafka-controller-1")(in_trouble("kafka-controller-2")(moment(
         "ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, state=PRE)))
-    told = check_quorum_up(late)
+    told = QUORUM_UP.check(late)
     assert told.message.startswith("pod kafka-controller-2 ")
     assert told.unblocks.startswith("kubectl --namespace kafka logs kafka-controller-2 says more")
-    early = check_quorum_up(coming_up("kafka-controller-0", "kafka-controller-1")(moment(
+    early = QUORUM_UP.check(coming_up("kafka-controller-0", "kafka-controller-1")(moment(
         "ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, state=PRE)))
     assert early.message == (f"pod kafka-controller-0 runs its init container wait since {utc(NOW - 5)}; 1 more does not"
                              " come up")
@@ -34,9 +34,9 @@ def test_a_voter_is_judged_by_when_the_leader_was_asked():
     released = moment("ReleaseZooKeeper", NodeMode.KRAFT, NodeMode.KRAFT_CONTROLLER, (), POST)
     fetched = voter(3002, last_fetch_ms=int((NOW - 1) * 1000))(released)
     slow = replace(fetched, now=NOW + 5)
-    assert check_quorum_up(slow).outcome is Outcome.PASS
+    assert QUORUM_UP.check(slow).outcome is Outcome.PASS
     later = replace(slow, facts=replace(slow.facts, quorum=Known(value(slow.facts.quorum), NOW + 3)))
-    assert check_quorum_up(later).reason == "VoterBehind"
+    assert QUORUM_UP.check(later).reason == "VoterBehind"
 
 
 def test_of_a_voter_that_is_behind_since_its_pod_is_down_the_pod_is_told() -> None:
@@ -44,7 +44,7 @@ def test_of_a_voter_that_is_behind_since_its_pod_is_down_the_pod_is_told() -> No
         picture = moment("ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, state=PRE)
         seen = picture.facts.quorum, picture.facts.log
         picture = with_fact(with_fact(change(picture), "quorum", seen[0]), "log", seen[1])
-        return check_quorum_up(voter(3001, last_fetch_ms=int((NOW - 60) * 1000))(picture))
+        return QUORUM_UP.check(voter(3001, last_fetch_ms=int((NOW - 60) * 1000))(picture))
 
     crashed, starting = behind(in_trouble("kafka-controller-1")), behind(coming_up("kafka-controller-1"))
     assert crashed.reason == starting.reason == "VoterBehind"
@@ -59,10 +59,10 @@ def test_of_a_voter_that_is_behind_since_its_pod_is_down_the_pod_is_told() -> No
 def test_below_3_7_controllers_do_not_register_and_say_themselves_that_they_are_ready() -> None:
     old = spoil(moment("ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, state=PRE), "log",
                 metadata_version=14, controllers={})
-    assert check_controllers_ready(old).outcome is Outcome.PASS
+    assert CONTROLLERS_READY.check(old).outcome is Outcome.PASS
     flagless = spoil_each(old, "answers", lambda told: replace(told, zk_migration_ready=False))
-    assert check_controllers_ready(flagless).reason == "ControllerNotReady"
-    assert check_controllers_ready(spoil(old, "log", metadata_version=19)).reason == "ControllerNotReady"
+    assert CONTROLLERS_READY.check(flagless).reason == "ControllerNotReady"
+    assert CONTROLLERS_READY.check(spoil(old, "log", metadata_version=19)).reason == "ControllerNotReady"
 
 
 OTHER = ("; where spec.controllers must change: switchover rollback kmig/to-kraft --namespace kafka, change it once that is"
@@ -74,5 +74,5 @@ OTHER = ("; where spec.controllers must change: switchover rollback kmig/to-kraf
 def test_where_nothing_but_the_controllers_was_made_it_says_how_other_ones_are_made(step, direction, other):
     picture = in_trouble("kafka-controller-0")(moment(
         "ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, state=PRE))
-    found = check_quorum_up(picture.at(replace(picture.position, step=step, direction=direction)))
+    found = QUORUM_UP.check(picture.at(replace(picture.position, step=step, direction=direction)))
     assert found.unblocks == f"kubectl --namespace kafka logs kafka-controller-0 says more{other}"

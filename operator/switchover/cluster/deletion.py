@@ -10,8 +10,8 @@ from switchover.answers.observed import Known
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction
-from switchover.cluster.gates.read import is_claimed
 from switchover.cluster.picture import Picture
+from switchover.cluster.reading import is_claimed
 from switchover.engine.gate import Verdict, wait
 from switchover.engine.intent import ABANDON, LET_GO
 from switchover.engine.plan import Intent

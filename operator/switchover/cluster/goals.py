@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from switchover.answers.observed import Known, Observed
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster import modes, names, partition_states, preflight, quotas, template
+from switchover.cluster import modes, names, partition_states, quotas, template
 from switchover.cluster.controllers import manifests
 from switchover.cluster.door import edits, mount
 from switchover.cluster.door.brokers import Brokers
@@ -17,6 +17,7 @@ from switchover.cluster.facts import KubernetesState
 from switchover.cluster.gates.own_template import OWN_TEMPLATE_TRIED
 from switchover.cluster.modes import Voters
 from switchover.cluster.picture import Picture
+from switchover.cluster.reading import broker_workloads
 from switchover.engine.effects import Apply, Delete, Effect, Provide, WriteNodeFiles, patch_stateful_set
 from switchover.kubernetes.workloads import Workload
 
@@ -32,7 +33,7 @@ def claim(picture: Picture, state: KubernetesState) -> tuple[Effect, ...]:
     return tuple(
         Apply({"apiVersion": "apps/v1", "kind": "StatefulSet",
                "metadata": {"name": workload.name, "annotations": {names.CLAIM: picture.uid}}})
-        for workload in preflight.broker_workloads(state).values() if workload.claimed_by != picture.uid
+        for workload in broker_workloads(state).values() if workload.claimed_by != picture.uid
     )
 
 
@@ -44,7 +45,7 @@ def keep_originals(picture: Picture, state: KubernetesState) -> tuple[Effect, ..
     Once a broker has another mode it tells what we made of it, and what was kept stays.
     """
     effects: list[Effect] = []
-    for name, workload in preflight.broker_workloads(state).items():
+    for name, workload in broker_workloads(state).items():
         if picture.position.left(picture.pods_of(name), NodeMode.ZOOKEEPER):
             continue
         original, brokers = state.originals.get(name), picture.brokers_of(name)
@@ -104,7 +105,7 @@ def take_templates_over(picture: Picture) -> tuple[Effect, ...]:
     if first := keep_originals(picture, state):
         return first
     effects: list[Effect] = []
-    for name, workload in preflight.broker_workloads(state).items():
+    for name, workload in broker_workloads(state).items():
         brokers = picture.broker_sets[name]
         found = picture.brokers_of(name)
         if template.is_ours(workload, brokers) or state.originals.get(name) is None or not isinstance(found, Known):
@@ -126,7 +127,7 @@ def restore_strategies(picture: Picture) -> tuple[Effect, ...]:
         return ()
     return tuple(
         patch_stateful_set(name, template.restore_strategy(workload, original), "update strategy as it was")
-        for name, workload in preflight.broker_workloads(state).items()
+        for name, workload in broker_workloads(state).items()
         if (original := state.originals.get(name)) is not None
         and workload.update_strategy != original["updateStrategy"]
     )
@@ -148,7 +149,7 @@ def hand_over(picture: Picture) -> tuple[Effect, ...]:
     if first := restore_strategies(picture):
         return first
     effects: list[Effect] = []
-    for name, workload in preflight.broker_workloads(state).items():
+    for name, workload in broker_workloads(state).items():
         theirs = all(picture.position.nodes[pod].assigned == NodeMode.OWN_KRAFT for pod in picture.pods_of(name))
         if theirs and state.node_files.get(name):
             effects.append(Delete("v1", "Secret", names.node_files(name)))
@@ -164,7 +165,7 @@ def _take_ours_out(picture: Picture, state: KubernetesState) -> tuple[Effect, ..
     if not picture.own_configuration or OWN_TEMPLATE_TRIED.check(picture).outcome is not Outcome.PASS:
         return ()
     effects: list[Effect] = []
-    for name, workload in preflight.broker_workloads(state).items():
+    for name, workload in broker_workloads(state).items():
         brokers = picture.broker_sets[name]
         if template.is_untouched(workload, brokers) or not template.is_brought(workload, brokers, state.originals.get(name)):
             continue
@@ -180,7 +181,7 @@ def _unsettled(picture: Picture, state: KubernetesState) -> dict[str, Workload]:
     """Our StatefulSets of which a pod would restart if Kubernetes replaced pods by itself. A template that is neither ours
     nor rolled to by us may be newer than the update revision that was read."""
     found = {}
-    for name, workload in preflight.broker_workloads(state).items():
+    for name, workload in broker_workloads(state).items():
         ours = not {"volumes", "mounts"} & {*template.changed_back(workload, picture.broker_sets[name])}
         rolled = not picture.position.left(picture.pods_of(name), NodeMode.OWN_KRAFT)
         outdated = any(pod.revision != workload.update_revision for pod in workload.pods.values())
@@ -275,7 +276,7 @@ def keep_on_delete(picture: Picture) -> tuple[Effect, ...]:
         return ()
     return tuple(
         patch_stateful_set(name, template.hold_strategy(workload), "pods replaced by eviction only, again")
-        for name, workload in preflight.broker_workloads(state).items()
+        for name, workload in broker_workloads(state).items()
         if workload.claimed_by == picture.uid and template.would_restart(workload, picture.broker_sets[name])
         and state.originals.get(name) is not None and picture.position.left(picture.pods_of(name), NodeMode.ZOOKEEPER)
     )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from switchover.answers.observed import Known
 from switchover.cluster.gates.read import silence
 from switchover.cluster.picture import Picture
+from switchover.cluster.reading import silence
 from switchover.engine.gate import Unseen
 from switchover.engine.measurements import GROUPS, group_figures
 from switchover.metadata.image import MigrationState

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 
 from switchover.answers.observed import Known
 from switchover.cluster.effects import CreateStates
-from switchover.cluster.gates.read import log_left_behind, zookeeper_of
 from switchover.cluster.picture import Picture
+from switchover.cluster.reading import log_left_behind, zookeeper_of
 from switchover.engine.effects import Effect
 
 NAMED = 3

@@ -2,8 +2,8 @@
 of Kafka's gets at them while brokers are not told who leads (docs/facts/rehearsal.md)."""
 
 from switchover.cluster.effects import SetQuota
-from switchover.cluster.gates.read import leading_address, log_left_behind
 from switchover.cluster.picture import Picture
+from switchover.cluster.reading import leading_address, log_left_behind
 from switchover.engine.effects import Effect
 from switchover.metadata.kafka_config import Unwritable, unwritable
 

@@ -7,15 +7,15 @@ The order was run on real Kafka (docs/facts/kraft.md#rollback): leader last, epo
 from switchover.answers.observed import Known, Observed
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster import names, nodes, preflight, template
+from switchover.cluster import names, nodes, template
 from switchover.cluster.effects import DeleteZNode, RaiseEpoch, RaiseVersions
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.gates.dual_write import DRIVER_ALIVE
 from switchover.cluster.gates.parity import are_ended_by_a_new_leader
-from switchover.cluster.gates.read import is_claimed, leading_controller, pods_of_controllers
 from switchover.cluster.gates.rollback import is_behind
 from switchover.cluster.goals import state_of
 from switchover.cluster.picture import Picture
+from switchover.cluster.reading import broker_workloads, is_claimed, leading_controller, pods_of_controllers
 from switchover.engine.effects import Delete, Effect, patch_stateful_set, replacement
 from switchover.engine.rollout import BatchSize, Sight
 from switchover.metadata.image import MigrationState
@@ -163,7 +163,7 @@ def give_back(picture: Picture) -> tuple[Effect, ...]:
     if zookeeper is None or zookeeper.controller is None or is_claimed(zookeeper):
         return ()
     effects: list[Effect] = []
-    for name, workload in preflight.broker_workloads(state).items():
+    for name, workload in broker_workloads(state).items():
         original = state.originals.get(name)
         if original is None:
             continue
@@ -233,7 +233,7 @@ def release_brokers(picture: Picture) -> tuple[Effect, ...]:
     if first := give_back(picture):
         return first
     leftovers: list[Effect] = []
-    for brokers, workload in preflight.broker_workloads(state).items():
+    for brokers, workload in broker_workloads(state).items():
         original = state.originals.get(brokers)
         settled = not picture.position.left(picture.pods_of(brokers), NodeMode.ZOOKEEPER)
         if not settled or not template.is_restored(workload, original):

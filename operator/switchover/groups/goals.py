@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterable, Iterator
 from switchover.answers.observed import Known
 from switchover.api.consumer_group_migration import Workload
 from switchover.engine.effects import Apply, Effect
-from switchover.engine.gate import Verdict, passed, seen, wait
+from switchover.engine.gate import Verdict, passed, wait
 from switchover.groups.picture import ORIGINAL, TARGET, Fleet, Picture
+from switchover.groups.reading import fleet_of
 from switchover.groups.workloads import autoscalers, change, kinds, leaving
 from switchover.groups.workloads.replicas import scale
 from switchover.kubernetes import names
 from switchover.kubernetes.members import MemberWorkload
-from switchover.reasons.walk import AWAITING_APPROVAL, NOT_OBSERVED
+from switchover.reasons.walk import AWAITING_APPROVAL
 
 
 def _fleet(picture: Picture) -> Fleet | None:
@@ -106,7 +107,7 @@ def is_released(picture: Picture, name: str) -> bool:
 
 def check_release_begun(picture: Picture) -> Verdict:
     """What cannot be undone of `release` is seen: a claim is off, or a Deployment rolls by its own settings."""
-    seen(picture.facts.fleet, NOT_OBSERVED)
+    fleet_of(picture)
     for _, source in _sources(picture):
         if source.claimed_by != picture.uid or kinds.of(source).is_given_back(picture, source):
             return passed(f"{source} is handed over")

@@ -15,7 +15,7 @@ from switchover.answers.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.api.job_message import NONCE
 from switchover.api.kafka_migration import BrokerSet, NodeMode
 from switchover.api.meta import API_VERSION, AcceptedRisk
-from switchover.cluster import names, nodes, preflight, template
+from switchover.cluster import names, nodes, template
 from switchover.cluster.controllers.manifests import NOT_COPIED, PLACED, labels_that_place, without_host_ports
 from switchover.cluster.door import mount
 from switchover.cluster.door.directives import Directive
@@ -25,6 +25,7 @@ from switchover.cluster.door.scripts import DOOR, KEEP, TRIAL
 from switchover.cluster.ending.own_configuration import KEYS, Broker, log_dirs, metadata_dir
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.picture import Picture
+from switchover.cluster.reading import broker_workloads
 from switchover.engine.effects import Create, Delete, Effect
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.workloads import Workload
@@ -53,7 +54,7 @@ OF_A_BROKER = (*PLACED, "priorityClassName", "priority", "preemptionPolicy", "re
 def keep(picture: Picture, state: KubernetesState) -> tuple[Effect, ...]:
     """A Job for each new template that a broker is to be rolled to, and none for another one, or for none."""
     effects: list[Effect] = []
-    for name, workload in preflight.broker_workloads(state).items():
+    for name, workload in broker_workloads(state).items():
         job = picture.facts.trials.get(name, NOT_ASKED)
         if not isinstance(job, Known):
             continue

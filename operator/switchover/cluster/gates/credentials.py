@@ -1,8 +1,8 @@
 """What must hold of the credentials of the controllers' listener while nodes are moved."""
 
 from switchover.cluster.controllers import listener
-from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.picture import Picture
+from switchover.cluster.reading import kubernetes_of
 from switchover.engine.gate import Gate, Verdict, fail, passed
 from switchover.network.credentials import Unusable
 from switchover.reasons.controllers import LISTENER_CREDENTIALS_CHANGED, LISTENER_CREDENTIALS_UNUSABLE

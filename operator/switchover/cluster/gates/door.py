@@ -5,8 +5,8 @@ from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import names, template
 from switchover.cluster.door import edits
-from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.picture import Picture
+from switchover.cluster.reading import kubernetes_of
 from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown, wait
 from switchover.kubernetes.workloads import Workload
 from switchover.reasons.brokers import DOOR_NOT_PASSED, DOOR_STILL_THERE, STARTED_BY_OTHER_EDITS

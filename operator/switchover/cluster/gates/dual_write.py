@@ -3,7 +3,9 @@
 from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import partition_states, quotas
-from switchover.cluster.gates.read import (
+from switchover.cluster.needs import Need
+from switchover.cluster.picture import Picture
+from switchover.cluster.reading import (
     copied_under_claim,
     hand_on_command,
     is_claimed,
@@ -15,8 +17,6 @@ from switchover.cluster.gates.read import (
     stands_still,
     zookeeper_of,
 )
-from switchover.cluster.needs import Need
-from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, answered, fail, passed, seen, wait
 from switchover.metadata.image import MigrationState
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN

@@ -21,8 +21,8 @@ from switchover.reasons.lag import (
 def check_groups_healthy(picture: Picture) -> Verdict:
     """The named groups go on: commits advance where there is something to commit, and lag is under its threshold."""
     for group in picture.spec.gates.groups:
-        found = seen(picture.facts.groups.get(group.name, Unknown(f"group {group.name} was not sampled")), GROUP_UNKNOWN,
-                     group.name)
+        sampled = picture.facts.groups.get(group.name, Unknown(f"group {group.name} was not sampled"))
+        found = seen(sampled, GROUP_UNKNOWN, group.name)
         if not found.expected:
             waits = wait(GROUP_HAS_NO_COMMITS, f"group {group.name} has no committed offset", subject=group.name,
                          unblocks="the group consumes and commits")

@@ -16,9 +16,9 @@ from switchover.cluster import modes, names, template
 from switchover.cluster.door import edits
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.gates.ending import check_zookeeper_released
-from switchover.cluster.gates.read import is_claimed, kubernetes_of
 from switchover.cluster.picture import Picture, observed_mode
 from switchover.cluster.preflight.brokers import find_unwritable
+from switchover.cluster.reading import is_claimed, kubernetes_of
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.gate import Gate, Verdict, answered, fail, gravest, passed, unknown, wait
 from switchover.engine.position import NodeRecord

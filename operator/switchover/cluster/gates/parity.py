@@ -6,6 +6,7 @@ from switchover.answers.observed import Known
 from switchover.cluster.gates.read import hand_on_command
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
+from switchover.cluster.reading import hand_on_command
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.metadata.cluster import ABSENT, LIMIT, QUOTA, SCRAM_USER, Difference
 from switchover.reasons.dual_write import METADATA_DIFFERS, PARITY_UNKNOWN, PARITY_UNSETTLED

@@ -2,7 +2,10 @@
 
 from switchover.answers.observed import Known, Observed, Unknown
 from switchover.api.kafka_migration import NodeMode
-from switchover.cluster.gates.read import (
+from switchover.cluster.modes import CONTROLLERS_REGISTER, METADATA_LEVELS
+from switchover.cluster.needs import Need
+from switchover.cluster.picture import Picture
+from switchover.cluster.reading import (
     NEW_POD_ANSWERS,
     controllers_coming_up,
     log_of,
@@ -10,9 +13,6 @@ from switchover.cluster.gates.read import (
     quorum_of,
     samples,
 )
-from switchover.cluster.modes import CONTROLLERS_REGISTER, METADATA_LEVELS
-from switchover.cluster.needs import Need
-from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
 from switchover.kafka.node import NOT_LISTENING, Quorum
 from switchover.metadata.image import LogImage, MigrationState

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from switchover.answers.observed import Known
 from switchover.cluster import names
-from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.picture import Picture
+from switchover.cluster.reading import kubernetes_of
 from switchover.engine.gate import Gate, Verdict, passed, several, unknown, wait
 from switchover.kubernetes.reports import REACH
 from switchover.reasons.brokers import BROKERS_OUT_OF_REACH, REACH_UNKNOWN

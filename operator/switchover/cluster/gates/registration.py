@@ -6,8 +6,8 @@ from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import modes
 from switchover.cluster.gates.quorum import CAUGHT_UP_RECORDS
-from switchover.cluster.gates.read import BROKER_REGISTERS, log_of, not_in_its_mode, quorum_of, samples, zookeeper_of
 from switchover.cluster.picture import Picture
+from switchover.cluster.reading import BROKER_REGISTERS, log_of, not_in_its_mode, quorum_of, samples, zookeeper_of
 from switchover.engine.gate import Gate, Verdict, fail, passed, seen, several, wait
 from switchover.reasons.brokers import (
     BROKER_FENCED,

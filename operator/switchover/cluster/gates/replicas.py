@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from switchover.answers.observed import Known
 from switchover.cluster.facts import CaughtUp
-from switchover.cluster.gates.read import kubernetes_of, samples
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Gate, Unseen, Verdict, passed, seen, unknown, wait
+from switchover.cluster.reading import kubernetes_of, minima_of, samples
+from switchover.engine.gate import Gate, Unseen, Verdict, passed, unknown, wait
 from switchover.kafka.node import WholeView, seen_by
 from switchover.reasons.brokers import (
     ADDRESS_REMEMBERED,
@@ -41,7 +41,7 @@ def check_restart_is_safe(picture: Picture) -> Verdict:
 def restart_is_safe(picture: Picture, caught: frozenset[CaughtUp]) -> Verdict:
     """The same where replicas that have caught up count, as long as another one is in sync."""
     views = others_views(picture, picture.batch)
-    minima = seen(picture.facts.min_insync, NOT_OBSERVED)
+    minima = minima_of(picture)
     leaving = {picture.position.nodes[name].node_id for name in picture.batch}
     accepted = set(picture.spec.gates.accepted_topics)
     for witness, _, topic in seen_by(views):

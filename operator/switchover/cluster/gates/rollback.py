@@ -6,7 +6,10 @@ from switchover.answers.observed import Known, Unknown
 from switchover.cluster import names, template
 from switchover.cluster.gates.dual_write import check_dual_write
 from switchover.cluster.gates.parity import PATIENCE_SECONDS, check_parity
-from switchover.cluster.gates.read import (
+from switchover.cluster.gates.workloads import original_missing
+from switchover.cluster.needs import Need
+from switchover.cluster.picture import Picture
+from switchover.cluster.reading import (
     BROKER_REGISTERS,
     copied_under_claim,
     is_claimed,
@@ -15,9 +18,6 @@ from switchover.cluster.gates.read import (
     samples,
     zookeeper_of,
 )
-from switchover.cluster.gates.workloads import original_missing
-from switchover.cluster.needs import Need
-from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, seen, unknown, wait
 from switchover.kafka.node import NOT_LISTENING
 from switchover.metadata.image import MigrationState

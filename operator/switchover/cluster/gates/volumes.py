@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.cluster.gates.quorum import QUORUM_UP
-from switchover.cluster.gates.read import kubernetes_of
 from switchover.cluster.gates.replicas import ALL_IN_SYNC
 from switchover.cluster.picture import Picture
+from switchover.cluster.reading import kubernetes_of
 from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.kubernetes.workloads import Pod
 from switchover.reasons.controllers import QUORUM_VOLUMES_LOST, VOLUME_REPLACED

@@ -10,8 +10,8 @@ from switchover.cluster import names, template
 from switchover.cluster.controllers import borrowed
 from switchover.cluster.door.layout import ContainerMissing, container_of
 from switchover.cluster.facts import KubernetesState
-from switchover.cluster.gates.read import kubernetes_of, samples
 from switchover.cluster.picture import Picture
+from switchover.cluster.reading import kubernetes_of, samples
 from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.kubernetes import gitops
 from switchover.kubernetes.workloads import Workload

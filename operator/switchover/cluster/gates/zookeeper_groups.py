@@ -3,8 +3,8 @@
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.zookeeper_groups import cure, told
-from switchover.engine.gate import Gate, Verdict, passed, seen, several, wait
-from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
+from switchover.cluster.reading import groups_in_zookeeper
+from switchover.engine.gate import Gate, Verdict, passed, several, wait
 from switchover.reasons.lag import GROUP_ON_ZOOKEEPER
 
 CURES_TOLD = 3
@@ -12,7 +12,7 @@ CURES_TOLD = 3
 
 def check_no_zookeeper_groups(picture: Picture) -> Verdict:
     """No group below `/consumers` has a member, one whose partitions Kafka assigns included."""
-    groups = seen(picture.facts.zookeeper_groups, ZOOKEEPER_UNKNOWN, "/consumers")
+    groups = groups_in_zookeeper(picture)
     if not groups:
         return passed("ZooKeeper coordinates no consumer group")
     found = sorted(groups.items())

@@ -27,7 +27,6 @@ from switchover.cluster.preflight import (
 from switchover.cluster.preflight.cluster import BROKERS_IDENTIFIED as BROKERS_IDENTIFIED
 from switchover.cluster.preflight.cluster import BROKERS_ON_RECORD as BROKERS_ON_RECORD
 from switchover.cluster.preflight.controllers import OF_CONTROLLERS as OF_CONTROLLERS
-from switchover.cluster.preflight.reading import broker_workloads as broker_workloads
 from switchover.engine.gate import Gate
 
 GATES: tuple[Gate[Picture], ...] = (

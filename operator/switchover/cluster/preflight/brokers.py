@@ -7,7 +7,8 @@ from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import modes
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture, is_older
-from switchover.cluster.preflight.reading import examined, image_of, pods, workloads, zookeeper
+from switchover.cluster.preflight.reading import examined, image_of, workloads
+from switchover.cluster.reading import brokers_by_pod, examined, image_of, workloads, zookeeper_of
 from switchover.engine.gate import Verdict, check, fail, info, several, unknown, warn
 from switchover.kafka.releases import NEWEST_FETCH, final_protocol
 from switchover.reasons.controllers import EDITS_CANNOT_BE_WRITTEN, SETTINGS_UNKNOWN
@@ -26,7 +27,7 @@ from switchover.text.command import kubectl
 
 def find_wrong_versions(picture: Picture) -> Iterator[Verdict]:
     protocols: dict[int, str] = {}
-    for name, broker_id in sorted(pods(picture).items()):
+    for name, broker_id in sorted(brokers_by_pod(picture).items()):
         answer = picture.facts.answers.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
         if not isinstance(answer, Known):
             yield unknown(BROKER_SILENT, answer.why, subject=name)
@@ -123,14 +124,14 @@ def find_generated_ids(picture: Picture) -> Iterator[Verdict]:
     """A broker that was given no id shows -1 as its static broker.id, or none: the default."""
     generated = {broker_id for broker_id, told in examined(picture)
                  if all(told.static_settings.get(key, "-1") == "-1" for key in ("broker.id", "node.id"))}
-    if named := {pod: broker_id for pod, broker_id in sorted(pods(picture).items()) if broker_id in generated}:
+    if named := {pod: broker_id for pod, broker_id in sorted(brokers_by_pod(picture).items()) if broker_id in generated}:
         each = several((f"broker.id={broker_id} on {pod}" for pod, broker_id in named.items()), 10)
         yield fail(GENERATED_BROKER_ID, "Kafka generated the id of"
                    f" {several(f'{pod} ({broker_id})' for pod, broker_id in named.items())}, which a migration refuses",
                    subject=several(named), observed="broker.id is not set", threshold="an id in each broker's configuration",
                    unblocks="give each broker the id that it has, and restart one after the other with"
                    f" broker.id.generation.enable=false and {each}")
-    elif zookeeper(picture).generated_ids:
+    elif zookeeper_of(picture).generated_ids:
         yield info(IDS_WERE_GENERATED, "Kafka generated broker ids once; every broker has an explicit one now",
                    subject="/brokers/seqid")
 

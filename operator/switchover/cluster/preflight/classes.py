@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from switchover.api.meta import AcceptedRisk
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import examined
+from switchover.cluster.reading import examined
 from switchover.engine.gate import Verdict, check, fail, several, warn
 from switchover.metadata.kafka_config import foreign, names_classes
 from switchover.reasons.notes import FOREIGN_CLASS

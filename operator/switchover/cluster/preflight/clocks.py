@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import zookeeper
+from switchover.cluster.reading import zookeeper_of
 from switchover.engine.gate import Verdict, check, seen, warn
 from switchover.reasons.notes import CLOCKS_APART
 from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
@@ -18,7 +18,7 @@ def find_clocks_apart(picture: Picture) -> Iterator[Verdict]:
     if abs(ahead) > APART_SECONDS:
         yield _apart("the operator's clock", ahead, f"the API server's clock is {_told(ahead)} the operator's:"
                      " windows open, and the status tells times, by the operator's")
-    for broker_id, seconds in sorted(zookeeper(picture).ahead.items()):
+    for broker_id, seconds in sorted(zookeeper_of(picture).ahead.items()):
         if abs(seconds) > APART_SECONDS:
             yield _apart(f"broker {broker_id}", seconds,
                          f"when broker {broker_id} registered, its clock was {_told(seconds)} ZooKeeper's")

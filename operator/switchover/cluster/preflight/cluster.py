@@ -7,8 +7,17 @@ from switchover.cluster.gates.read import samples
 from switchover.cluster.needs import Need
 from switchover.cluster.own_addresses import at_their_pods
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import broker_workloads, kubernetes, pods, topics, zookeeper
-from switchover.engine.gate import Gate, Unseen, Verdict, check, fail, info, passed, seen, several, unknown, wait, warn
+from switchover.cluster.preflight.reading import broker_workloads
+from switchover.cluster.reading import (
+    broker_workloads,
+    brokers_by_pod,
+    kubernetes_in_preflight,
+    minima_of,
+    samples,
+    topics_of,
+    zookeeper_of,
+)
+from switchover.engine.gate import Gate, Unseen, Verdict, check, fail, info, passed, several, unknown, wait, warn
 from switchover.kafka.node import BrokerView, WholeView, seen_by
 from switchover.reasons.brokers import OUT_OF_SYNC, UNKNOWN_BROKER
 from switchover.reasons.notes import METADATA_SIZE, TOPIC_STANDS_STILL
@@ -30,8 +39,8 @@ from switchover.shared.grouped import grouped
 
 def check_brokers_identified(picture: Picture) -> Verdict:
     """Read again in the pass that puts every pod and its broker id on record."""
-    kubernetes(picture)
-    zookeeper(picture)
+    kubernetes_in_preflight(picture)
+    zookeeper_of(picture)
     found = picture.broker_pods()
     if not isinstance(found, Known):
         return wait(BROKERS_NOT_IDENTIFIED, found.why, subject="/brokers/ids", unblocks="every broker is registered again")
@@ -45,8 +54,8 @@ def check_brokers_on_record(picture: Picture) -> Verdict:
 
 def find_strangers(picture: Picture) -> Iterator[Verdict]:
     """Every broker is a pod of ours and alive, and no partition is assigned to a broker that is not."""
-    state = zookeeper(picture)
-    kubernetes(picture)
+    state = zookeeper_of(picture)
+    kubernetes_in_preflight(picture)
     found = picture.broker_pods()
     if not isinstance(found, Known):
         yield wait(BROKERS_NOT_IDENTIFIED, found.why, subject="/brokers/ids",
@@ -59,7 +68,7 @@ def find_strangers(picture: Picture) -> Iterator[Verdict]:
                    subject=f"broker {stranger}", unblocks="name all StatefulSets of the cluster in spec.brokers")
     dead = [
         f"{name}-{partition} is assigned to broker {broker}"
-        for name, topic in sorted(topics(picture).topics.items())
+        for name, topic in sorted(topics_of(picture).topics.items())
         for partition, replicas in sorted(topic.assignment.items())
         for broker in sorted(set(replicas) - known)
     ]
@@ -90,7 +99,8 @@ def find_moving_addresses(picture: Picture) -> Iterator[Verdict]:
     if secret is None:
         return
     told = {broker_id: address for view in _views(picture) for broker_id, address in view.brokers.items()}
-    for name in sorted(at_their_pods(told, pods(picture), broker_workloads(kubernetes(picture)).values())):
+    pods, sets = brokers_by_pod(picture), broker_workloads(kubernetes_in_preflight(picture))
+    for name in sorted(at_their_pods(told, pods, sets.values())):
         yield fail(ADDRESSES_CHANGE, f"brokers of StatefulSet {name} advertise their pods' addresses at"
                    f" {picture.spec.kafka.bootstrap_servers}: each new pod has another one, and Secret {secret.name} goes"
                    " only to servers that it names", subject=f"StatefulSet {name}",
@@ -98,7 +108,7 @@ def find_moving_addresses(picture: Picture) -> Iterator[Verdict]:
 
 
 def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
-    found = topics(picture)
+    found = topics_of(picture)
     for malformed in found.malformed:
         yield fail(MALFORMED_NODE, malformed, subject=malformed.split(":")[0],
                    unblocks="repair or delete that node in ZooKeeper")
@@ -123,7 +133,7 @@ def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
 def find_hidden_topics(picture: Picture) -> Iterator[Verdict]:
     """A broker leaves out of its Metadata, without a word, what our user may not see."""
     shown = {name for view in _whole_views(picture).values() for name, topic in view.topics.items() if topic.partitions}
-    found = topics(picture)
+    found = topics_of(picture)
     hidden = sorted(name for name, topic in found.topics.items()
                     if name not in shown and topic.assignment and name not in found.pending_deletes)
     if hidden:
@@ -133,8 +143,8 @@ def find_hidden_topics(picture: Picture) -> Iterator[Verdict]:
 
 def find_ill_health(picture: Picture) -> Iterator[Verdict]:
     """Every replica in sync as each broker sees it that is asked, and no topic that can never spare a broker."""
-    brokers = sorted(pods(picture).values())
-    minima = seen(picture.facts.min_insync, NOT_OBSERVED)
+    brokers = sorted(brokers_by_pod(picture).values())
+    minima = minima_of(picture)
     accepted, whole = set(picture.spec.gates.accepted_topics), _whole_views(picture)
     cannot_spare: dict[str, tuple[int, int]] = {}
     unheard: set[str] = set()

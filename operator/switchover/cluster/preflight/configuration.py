@@ -6,7 +6,8 @@ from switchover.cluster import modes
 from switchover.cluster.door.brokers import PROTOCOL_MAP
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import Configured, configured, examined, pods
+from switchover.cluster.preflight.reading import Configured, configured, examined
+from switchover.cluster.reading import Configured, brokers_by_pod, configured, examined
 from switchover.engine.gate import Verdict, check, fail, info, several, warn
 from switchover.kafka.node import MARKER, BrokerExamination
 from switchover.reasons.brokers import DOOR_STILL_THERE
@@ -45,7 +46,7 @@ def find_listeners_of_run_time(picture: Picture) -> Iterator[Verdict]:
     """A broker on KRaft takes no listener from what was set at run time, and nothing else that stands beside it
     (docs/facts/kraft.md#settings-of-one-broker-alone)."""
     told = dict(examined(picture))
-    for pod, broker_id in sorted(pods(picture).items()):
+    for pod, broker_id in sorted(brokers_by_pod(picture).items()):
         own = told[broker_id].own_dynamic
         lost = [key for key in (*LISTENERS, PROTOCOL_MAP) if key in own
                 and not _stays(key, told[broker_id], picture.spec.controllers.listener.name)]

@@ -8,7 +8,8 @@ from switchover.cluster.controllers import manifests
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight import configuration, objects, residue, security
-from switchover.cluster.preflight.reading import configured, pods, workloads
+from switchover.cluster.preflight.reading import configured, workloads
+from switchover.cluster.reading import brokers_by_pod, configured, workloads
 from switchover.engine.gate import Gate, Verdict, check, fail
 from switchover.kubernetes.selectors import selects
 from switchover.reasons.preflight_cluster import LISTENER_NAME_TAKEN, NODE_ID_TAKEN, SEVERAL_BUDGETS
@@ -25,7 +26,7 @@ def find_listener_names(picture: Picture) -> Iterator[Verdict]:
 
 
 def find_node_ids(picture: Picture) -> Iterator[Verdict]:
-    for shared in sorted({*pods(picture).values()} & {*picture.controllers.values()}):
+    for shared in sorted({*brokers_by_pod(picture).values()} & {*picture.controllers.values()}):
         yield fail(NODE_ID_TAKEN, f"controller id {shared} is a broker's id", subject=f"broker {shared}",
                    unblocks="choose another spec.controllers.firstNodeId")
 

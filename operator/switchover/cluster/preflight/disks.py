@@ -6,7 +6,7 @@ from switchover.answers.observed import Known
 from switchover.cluster import modes
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import examined
+from switchover.cluster.reading import examined
 from switchover.engine.gate import Verdict, check, fail, several
 from switchover.kafka.releases import JBOD_FROM
 from switchover.reasons.preflight_cluster import JBOD_NEEDS_NEWER_PROTOCOL, LOG_DIR_OFFLINE

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from switchover.answers.observed import Known
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import zookeeper
+from switchover.cluster.reading import zookeeper_of
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, seen, several, unknown, warn
 from switchover.kafka.node import BrokerView
 from switchover.metadata.passwords import ENCODER_SECRET, SecretNotKnown
@@ -40,7 +40,7 @@ def find_weak_ensembles(picture: Picture) -> Iterator[Verdict]:
         yield warn(SINGLE_ZOOKEEPER, f"ZooKeeper server {several(alone)} stands alone: while it is away, neither dual write"
                    " nor rollback works", subject=several(alone), observed="standalone",
                    cure="keep it running and backed up until the migration is finalized")
-    epoch = zookeeper(picture).controller_epoch
+    epoch = zookeeper_of(picture).controller_epoch
     if epoch < LOW_EPOCH:
         yield info(LOW_CONTROLLER_EPOCH, f"/controller_epoch is {epoch}; raft epochs may pass it, and a rollback then raises"
                    " it (KAFKA-20488)", subject="/controller_epoch", observed=epoch)
@@ -64,7 +64,7 @@ def find_malformed_nodes(picture: Picture) -> Iterator[Verdict]:
 
 def find_another_cluster(picture: Picture) -> Iterator[Verdict]:
     """The brokers that we ask and the ZooKeeper that we ask are of one cluster."""
-    expected = zookeeper(picture).cluster_id
+    expected = zookeeper_of(picture).cluster_id
     if not picture.facts.views:
         raise Unseen(unknown(BROKER_SILENT, "no broker was asked for its cluster"))
     for broker_id, view in sorted(picture.facts.views.items()):

@@ -13,7 +13,8 @@ from switchover.cluster.door.layout import ContainerMissing, container_of, layou
 from switchover.cluster.ending import needs_zookeeper
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import configured, examined, image_of, kubernetes, workloads
+from switchover.cluster.preflight.reading import configured, examined, image_of, workloads
+from switchover.cluster.reading import configured, examined, image_of, kubernetes_in_preflight, workloads
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, several, unknown, wait, warn
 from switchover.kubernetes.workloads import MOST_PODS, Workload
 from switchover.reasons.notes import (
@@ -47,7 +48,7 @@ STARTED_BY_ITSELF = re.compile(r"\bjava\b.*(?<![\w.])kafka\.Kafka(?![\w.])", re.
 
 
 def find_missing_objects(picture: Picture) -> Iterator[Verdict]:
-    state = kubernetes(picture)
+    state = kubernetes_in_preflight(picture)
     for name in picture.broker_sets:
         workload = state.brokers.get(name)
         if workload is None:
@@ -153,7 +154,7 @@ def find_pods_that_need_zookeeper(picture: Picture) -> Iterator[Verdict]:
 
 def find_another_migration(picture: Picture) -> Iterator[Verdict]:
     """The Lease of this Kafka cluster is held by this migration: two of them would disrupt it together."""
-    holder = kubernetes(picture).lease_holder
+    holder = kubernetes_in_preflight(picture).lease_holder
     if holder and not holder.startswith(f"{picture.uid}/"):
         yield fail(CLUSTER_IS_TAKEN, "another migration holds the Lease of this Kafka cluster", subject="Lease",
                    observed=holder, threshold=picture.uid, unblocks="finish or delete the other migration")

@@ -7,7 +7,7 @@ from switchover.cluster import names
 from switchover.cluster.door.layout import ContainerMissing, container_of, preset_of
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import kubernetes, workloads, zookeeper
+from switchover.cluster.reading import kubernetes_in_preflight, workloads, zookeeper_of
 from switchover.engine.gate import Verdict, check, fail, seen, wait, warn
 from switchover.kubernetes.gitops import HELM
 from switchover.reasons.notes import NAME_OF_THE_CHART
@@ -20,7 +20,7 @@ NONE_RUNS = "make sure that no KRaft controller runs"
 
 
 def find_znodes(picture: Picture) -> Iterator[Verdict]:
-    state = zookeeper(picture)
+    state = zookeeper_of(picture)
     if state.migration is not None:
         told = "it is empty (KAFKA-19480)" if state.migration.empty else f"its offset is {state.migration.offset}"
         yield fail(RESIDUE, f"/migration exists in ZooKeeper, {told}: something is left of an earlier attempt",
@@ -35,7 +35,7 @@ def find_znodes(picture: Picture) -> Iterator[Verdict]:
 
 
 def find_objects(picture: Picture) -> Iterator[Verdict]:
-    state = kubernetes(picture)
+    state = kubernetes_in_preflight(picture)
     if state.controller_claims:
         yield fail(RESIDUE, "volumes of controllers of an earlier attempt exist: their log would be taken for this one",
                    subject=f"claim {state.controller_claims[0]}",

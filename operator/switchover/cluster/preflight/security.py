@@ -11,7 +11,7 @@ from switchover.cluster.controllers.listener import ScramRefused
 from switchover.cluster.door.brokers import PROTOCOL_MAP, between_brokers, protocols
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import configured, examined, kubernetes
+from switchover.cluster.reading import configured, examined, kubernetes_in_preflight
 from switchover.engine.gate import Unseen, Verdict, check, fail, several, unknown, warn
 from switchover.engine.policy import find_unchecked
 from switchover.metadata.names import STANDARD_AUTHORIZER
@@ -33,7 +33,7 @@ def _secret(picture: Picture) -> str:
 
 def find_unusable_credentials(picture: Picture) -> Iterator[Verdict]:
     own, subject = picture.spec.controllers.listener, _secret(picture)
-    credentials = kubernetes(picture).listener_credentials
+    credentials = kubernetes_in_preflight(picture).listener_credentials
     if isinstance(credentials, str):
         yield fail(LISTENER_CREDENTIALS_UNUSABLE, credentials, subject=subject,
                    unblocks="create it, or correct spec.controllers.listener.credentialsRef")
@@ -75,7 +75,7 @@ def find_unauthorized_nodes(picture: Picture) -> Iterator[Verdict]:
 
     Before the copy the controllers know no ACL at all, and brokers could not register by one.
     """
-    credentials = kubernetes(picture).listener_credentials
+    credentials = kubernetes_in_preflight(picture).listener_credentials
     if isinstance(credentials, str):
         return
     found = next((each for each in configured(picture) if each.keys.get("authorizer.class.name", "").strip() in (
@@ -144,7 +144,8 @@ def _protection(protocol: str, client_auth: str) -> frozenset[str]:
 
 def find_unchecked_hosts(picture: Picture) -> Iterator[Verdict]:
     yield from find_unchecked(picture.facts.unchecked)
-    own, credentials = picture.spec.controllers.listener.credentials_ref, kubernetes(picture).listener_credentials
+    own = picture.spec.controllers.listener.credentials_ref
+    credentials = kubernetes_in_preflight(picture).listener_credentials
     if own is not None and not isinstance(credentials, str) and not checks_hosts(credentials):
         yield from find_unchecked(Known((own.name,), picture.now))
 

@@ -8,7 +8,8 @@ from itertools import islice
 
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import configured, examined, of_each_broker, pods, topics
+from switchover.cluster.preflight.reading import configured, examined, of_each_broker
+from switchover.cluster.reading import brokers_by_pod, configured, examined, of_each_broker, topics_of
 from switchover.engine.gate import Verdict, check, fail, several, unknown, wait
 from switchover.kafka.node import TopicIds
 from switchover.reasons.preflight_cluster import TOPIC_ID_DIFFERS, TOPIC_WITHOUT_ID
@@ -30,7 +31,7 @@ def find_id_trouble(picture: Picture) -> Iterator[Verdict]:
 
 
 def _troubles(picture: Picture, told: Mapping[int, TopicIds]) -> Iterator[Verdict]:
-    found, never = topics(picture), []
+    found, never = topics_of(picture), []
     for name, topic in sorted(found.topics.items()):
         if name in found.pending_deletes:
             continue
@@ -83,7 +84,7 @@ def _put(picture: Picture, topic: ZooKeeperTopic, name: str, topic_id: str, *, e
 def _on_disk(picture: Picture, partition: str, broker_id: int) -> Command:
     """What reads the id of a partition's topic where a broker has it."""
     container = next(each.container["name"] for each in configured(picture) if each.broker_id == broker_id)
-    pod = next(pod for pod, known in pods(picture).items() if known == broker_id)
+    pod = next(pod for pod, known in brokers_by_pod(picture).items() if known == broker_id)
     files = [f"{directory.path.rstrip('/')}/{partition}/partition.metadata"
              for directory in dict(examined(picture))[broker_id].log_directories if not directory.offline]
     read = kubectl(picture.namespace, "exec {} --container {} -- cat {}", pod, container, files)

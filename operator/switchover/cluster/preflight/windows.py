@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from switchover.cluster.estimate import work_of
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import kubernetes
+from switchover.cluster.reading import kubernetes_in_preflight
 from switchover.engine.gate import Verdict, check, fail
 from switchover.engine.windows import Calendar, TooManyOpenings
 from switchover.engine.within_window import LONGER, SELDOMER, START_SECONDS, TOO_OFTEN, about
@@ -17,7 +17,7 @@ def find_too_short_windows(picture: Picture) -> Iterator[Verdict]:
     windows = picture.spec.windows
     if not windows:
         return
-    kubernetes(picture)                                        # it tells how many brokers there are
+    kubernetes_in_preflight(picture)                                        # it tells how many brokers there are
     pieces = [work for step in picture.plan.steps for work in work_of(picture, step, slowest=True) if work.disrupts]
     longest = max(pieces, key=lambda work: work.seconds, default=None)
     if longest is None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from switchover.answers.observed import Known
 from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
+from switchover.cluster.reading import groups_in_zookeeper
 from switchover.engine.gate import Verdict, check, info, seen, warn
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.notes import IDLE_GROUPS_UNREAD, IDLE_ZOOKEEPER_GROUP, ZOOKEEPER_GROUP
@@ -35,7 +36,7 @@ def cure(picture: Picture, name: str) -> str:
 
 def find_zookeeper_groups(picture: Picture) -> Iterator[Verdict]:
     """Warnings: there is time to move them until MoveBrokers, and a gate there."""
-    groups = seen(picture.facts.zookeeper_groups, ZOOKEEPER_UNKNOWN, "/consumers")
+    groups = groups_in_zookeeper(picture)
     for name, group in sorted(groups.items())[:GROUPS_TOLD]:
         yield warn(ZOOKEEPER_GROUP, f"{told(name, group)}; MoveBrokers does not begin before it is moved", subject=name,
                    observed=f"{len(groups)} such groups", cure=cure(picture, name))

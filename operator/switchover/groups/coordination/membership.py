@@ -2,7 +2,6 @@
 
 from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.groups.coordination.members import Consumer, Members
-from switchover.groups.coordination.read import members_of
 from switchover.groups.gates.membership import (
     JOIN_SECONDS,
     SESSION_SECONDS,
@@ -11,8 +10,8 @@ from switchover.groups.gates.membership import (
     no_member_to_be,
     restarts,
 )
-from switchover.groups.gates.read import fleet_of, samples
 from switchover.groups.picture import TARGET, Picture
+from switchover.groups.reading import fleet_of, members_of, samples
 from switchover.kubernetes.members import MemberPod
 from switchover.reasons.coordination import WRONG_CONSUMER
 from switchover.reasons.members import MEMBER_MISSING, MEMBERS_NOT_MOVED, NOT_A_MEMBER

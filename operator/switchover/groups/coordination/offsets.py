@@ -4,9 +4,9 @@
 from collections.abc import Iterator
 
 from switchover.engine.gate import Gate, Verdict, passed, wait
-from switchover.groups.coordination.read import stores_of
 from switchover.groups.facts import Stored, StoreSample
 from switchover.groups.picture import Picture
+from switchover.groups.reading import stores_of
 from switchover.reasons.coordination import KAFKA_OFFSETS_BEHIND, ZOOKEEPER_OFFSETS_BEHIND
 from switchover.shared.partition import TopicPartition
 

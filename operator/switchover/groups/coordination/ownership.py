@@ -1,13 +1,12 @@
 """Whether the group has settled under whoever coordinates it, owns every partition once, and goes on."""
 
 from switchover.coordination.mode import Mode
-from switchover.engine.gate import Gate, Verdict, passed, seen, wait
+from switchover.engine.gate import Gate, Verdict, passed, wait
 from switchover.groups.coordination.members import Consumer, Members, pod_of
-from switchover.groups.coordination.read import members_of
 from switchover.groups.gates.convergence import UNOWNED_SECONDS, not_stable
 from switchover.groups.gates.progress import progressed
-from switchover.groups.gates.read import fleet_of, offsets_of, samples
 from switchover.groups.picture import Picture
+from switchover.groups.reading import fleet_of, members_of, offsets_of, partitions_of, samples
 from switchover.kafka.group import GroupState
 from switchover.kubernetes.members import MemberPod
 from switchover.reasons.coordination import MALFORMED_REGISTRATION, MODES_DIFFER, OWNERS_UNSETTLED
@@ -15,7 +14,6 @@ from switchover.reasons.members import (
     MEMBER_BEHIND,
     NOTHING_SUBSCRIBED,
     OWNED_TWICE,
-    PARTITIONS_UNKNOWN,
     PARTITIONS_UNOWNED,
 )
 from switchover.shared.partition import TopicPartition
@@ -59,7 +57,7 @@ def _by_kafka(picture: Picture, members: Members) -> Verdict:
 def check_covered(picture: Picture) -> Verdict:
     """Every partition has exactly one owner: a session that holds its node, or a KafkaConsumer."""
     members = members_of(picture)
-    wanted = members.expected(seen(picture.facts.partitions, PARTITIONS_UNKNOWN, picture.spec.group))
+    wanted = members.expected(partitions_of(picture))
     if twice := sorted(each for each, owners in members.owners.items() if len(owners) > 1):
         return wait(OWNED_TWICE, f"{twice[0]} is held by {' and '.join(members.owners[twice[0]])}", subject=str(twice[0]),
                     observed=len(twice), threshold=0, unblocks="the members settle; if not, stop one of the two")

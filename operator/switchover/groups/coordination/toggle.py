@@ -9,9 +9,8 @@ from switchover.coordination.mode import Mode
 from switchover.engine.gate import Gate, Verdict, passed, wait
 from switchover.groups.coordination import mode
 from switchover.groups.coordination.members import Consumer
-from switchover.groups.coordination.read import members_of
-from switchover.groups.gates.read import fleet_of, samples
 from switchover.groups.picture import Picture
+from switchover.groups.reading import fleet_of, members_of, samples
 from switchover.reasons.coordination import (
     GUARDS_LEFT,
     KAFKA_CONSUMER_TOO_EARLY,

@@ -12,8 +12,7 @@ AGAIN = "delete the Job, and it is made anew"
 
 def check_audit(picture: Picture) -> Verdict:
     """Clean; or Indeterminate where spec.audit.acceptIndeterminate takes that."""
-    found = seen(picture.facts.audit, AUDIT_UNKNOWN, "the audit's Job")
-    job = found
+    job = seen(picture.facts.audit, AUDIT_UNKNOWN, "the audit's Job")
     if job is None:
         return wait(AUDIT_RUNNING, "the Job of the audit is not there yet", subject=picture.spec.group,
                     unblocks="nothing to do: it is created")

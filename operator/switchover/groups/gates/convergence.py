@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from switchover.engine.gate import Gate, Verdict, fail, passed, seen, wait
-from switchover.groups.gates.read import group_of, samples
 from switchover.groups.picture import Picture
+from switchover.groups.reading import group_of, partitions_of, samples
 from switchover.kafka.group import LEFT, NO_EPOCH, Group, GroupState, GroupType
 from switchover.lag.group import TopicPartition
 from switchover.reasons.members import (
@@ -15,7 +15,6 @@ from switchover.reasons.members import (
     NOTHING_SUBSCRIBED,
     OFFSETS_UNKNOWN,
     OWNED_TWICE,
-    PARTITIONS_UNKNOWN,
     PARTITIONS_UNOWNED,
 )
 
@@ -59,7 +58,7 @@ def expected(group: Group, partitions: Mapping[str, int]) -> frozenset[TopicPart
 def check_covered(picture: Picture) -> Verdict:
     """Every partition has exactly one owner."""
     group = group_of(picture)
-    partitions = seen(picture.facts.partitions, PARTITIONS_UNKNOWN, group.name)
+    partitions = partitions_of(picture)
     if group.type is GroupType.CLASSIC and group.state is not GroupState.STABLE:
         return wait(GROUP_NOT_STABLE, f"group {group.name} is {group.state}: nobody can tell who owns what",
                     subject=group.name, observed=group.state, threshold=GroupState.STABLE, unblocks="the rebalance ends")

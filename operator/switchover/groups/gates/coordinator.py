@@ -2,15 +2,14 @@
 (docs/facts/coordination.md#the-coordinators-limits)."""
 
 from switchover.engine.gate import Gate, Verdict, passed, seen, unknown, wait
-from switchover.groups.gates.read import group_of
 from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
+from switchover.groups.reading import group_of, offsets_topic_of
 from switchover.groups.slots import surplus
 from switchover.reasons.members import (
     COORDINATOR_FULL,
     COORDINATOR_LOAD_UNKNOWN,
     COORDINATOR_UNKNOWN,
-    OFFSETS_TOPIC_UNKNOWN,
     OFFSETS_UNDER_REPLICATED,
     TWO_COORDINATORS,
 )
@@ -51,7 +50,7 @@ def check_capacity(picture: Picture) -> Verdict:
 
 def check_offsets_replicated(picture: Picture) -> Verdict:
     """The group's own records are safe: a coordinator that fails over finds all of them."""
-    found = seen(picture.facts.offsets_topic, OFFSETS_TOPIC_UNKNOWN, "__consumer_offsets")
+    found = offsets_topic_of(picture)
     if found.replicas_short:
         return wait(OFFSETS_UNDER_REPLICATED, f"{found.replicas_short} partitions of __consumer_offsets miss a"
                     " replica",

@@ -2,8 +2,8 @@
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.engine.gate import Gate, Verdict, passed, wait
-from switchover.groups.gates.read import fleet_of, group_of, samples
 from switchover.groups.picture import Picture
+from switchover.groups.reading import fleet_of, group_of, samples
 from switchover.kafka.group import GroupState
 from switchover.reasons.ending import SOAKING
 from switchover.reasons.members import GROUP_NOT_EMPTY, PODS_ENDING

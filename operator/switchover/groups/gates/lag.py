@@ -50,8 +50,7 @@ def _check_baseline(picture: Picture) -> Verdict | None:
 
 
 def _check_lag(picture: Picture) -> Verdict:
-    found = seen(picture.facts.lag, LAG_UNKNOWN, picture.spec.group)
-    lag = found
+    lag = seen(picture.facts.lag, LAG_UNKNOWN, picture.spec.group)
     effect, words = lag.gate.effect, _worst(lag)
     if effect is Effect.PASS:
         return passed(f"group {picture.spec.group} keeps up")

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from switchover.engine.gate import NAMED, Gate, Verdict, fail, passed, several, wait
-from switchover.groups.gates.read import fleet_of, group_of, samples
 from switchover.groups.picture import ORIGINAL, Picture
+from switchover.groups.reading import fleet_of, group_of, samples
 from switchover.groups.refusals import why_refused
 from switchover.kafka.group import GroupType, MemberProtocol
 from switchover.kubernetes.members import MemberPod

@@ -13,12 +13,11 @@ from switchover.coordination.mode import Mode
 from switchover.engine.gate import Gate, Verdict, fail, passed
 from switchover.engine.record import RECORD
 from switchover.groups.coordination import membership as coordinated
-from switchover.groups.coordination.read import members_of
 from switchover.groups.gates import membership
 from switchover.groups.gates.protocol import check_selected
-from switchover.groups.gates.read import fleet_of
 from switchover.groups.gates.workloads import not_claimed
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
+from switchover.groups.reading import fleet_of, members_of
 from switchover.groups.workloads import change
 from switchover.kubernetes import names
 from switchover.kubernetes.members import MemberWorkload

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.groups.facts import GroupSample
-from switchover.groups.gates.read import fleet_of, group_of, offsets_of
 from switchover.groups.picture import Picture
+from switchover.groups.reading import fleet_of, group_of, offsets_of
 from switchover.lag.group import TopicPartition
 from switchover.reasons.lag import COMMIT_WENT_BACK, NO_PROGRESS_YET, PARTITION_STALLED
 

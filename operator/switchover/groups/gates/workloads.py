@@ -5,8 +5,8 @@ from switchover.api.consumer_group_migration import Workload
 from switchover.api.status import Direction
 from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.groups import goals
-from switchover.groups.gates.read import fleet_of
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
+from switchover.groups.reading import fleet_of
 from switchover.groups.workloads import autoscalers, change, kinds
 from switchover.kubernetes import gitops, names
 from switchover.kubernetes.members import MemberWorkload

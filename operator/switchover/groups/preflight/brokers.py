@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 
-from switchover.engine.gate import Verdict, check, fail, seen, warn
+from switchover.engine.gate import Verdict, check, fail, warn
 from switchover.groups.gates.protocol import READY, finalize_command, to_consumer
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.group import OFFLINE
-from switchover.groups.preflight.reading import brokers
+from switchover.groups.reading import brokers, offsets_topic_of
 from switchover.groups.refusals import DOWNGRADES, POLICY, UPGRADES
-from switchover.reasons.members import OFFSETS_TOPIC_UNKNOWN
 from switchover.reasons.notes import CHECK_PATCH_RELEASE
 from switchover.reasons.preflight_group import (
     FEATURE_NOT_FINALIZED,
@@ -83,7 +82,7 @@ def find_unclear_release(picture: Picture) -> Iterator[Verdict]:
     """Patch releases are not told on the wire."""
     if picture.spec.protocol is None:
         return
-    topic = seen(picture.facts.offsets_topic, OFFSETS_TOPIC_UNKNOWN, "__consumer_offsets")
+    topic = offsets_topic_of(picture)
     if topic.compressed and any(told.release < REPAIRED for told in brokers(picture).values()):
         yield warn(CHECK_PATCH_RELEASE, "in 4.0.2, 4.1.1, 4.1.2, 4.2.0, 4.2.1, 4.3.0 and 4.3.1 a large group may be damaged"
                    " when it is converted and offsets.topic.compression.codec is set (KAFKA-20845); brokers do not tell"

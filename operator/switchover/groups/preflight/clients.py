@@ -7,7 +7,7 @@ from typing import Any
 from switchover.engine.gate import Verdict, check, fail, several, warn
 from switchover.groups.gates.protocol import to_consumer
 from switchover.groups.picture import Picture
-from switchover.groups.preflight.reading import group, workloads
+from switchover.groups.reading import group_of, workloads
 from switchover.groups.slots import sizes
 from switchover.groups.workloads import kinds
 from switchover.groups.workloads.change import Unsupported, changed, container_of
@@ -51,7 +51,7 @@ def find_forbidden_settings(picture: Picture) -> Iterator[Verdict]:
 
 
 def find_small_canary(picture: Picture) -> Iterator[Verdict]:
-    found, canary = group(picture), sizes(picture)[0].pods
+    found, canary = group_of(picture), sizes(picture)[0].pods
     if to_consumer(picture) and canary < 2 <= len(found.members):
         yield warn(ONE_CANARY, "with one canary every restart of it converts the whole group back and forth", cure="set"
                    " spec.rollout.steps[0].pods to 2", subject="spec.rollout", observed=canary, threshold=2)
@@ -61,7 +61,7 @@ def find_static_members(picture: Picture) -> Iterator[Verdict]:
     """Two pods cannot have one instance id, and an id that no successor takes keeps its partitions for a session."""
     if picture.offline:
         return
-    group(picture)
+    group_of(picture)
     for source in workloads(picture):
         workload = picture.workload(source.name)
         leaving: list[str] = []

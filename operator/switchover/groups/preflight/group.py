@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
-from switchover.engine.gate import Verdict, check, fail, info, seen, wait, warn
+from switchover.engine.gate import Verdict, check, fail, info, wait, warn
 from switchover.groups.gates.membership import NO_FOREIGN_MEMBERS, PODS_ARE_MEMBERS
 from switchover.groups.gates.protocol import check_plain_assignments
 from switchover.groups.picture import ORIGINAL, Picture
-from switchover.groups.preflight.reading import group
 from switchover.groups.preflight.strategy import ASSIGNORS
+from switchover.groups.reading import group_of, partitions_of
 from switchover.kafka.group import Group, GroupState, GroupType
 from switchover.kafka.movable import Kind, Obstacle, Standing, obstacles
 from switchover.reasons.coordination import ALREADY_MOVED, GROUP_EMPTY, GROUP_TYPE_UNSUPPORTED
-from switchover.reasons.members import GROUP_NOT_STABLE, PARTITIONS_UNKNOWN
+from switchover.reasons.members import GROUP_NOT_STABLE
 from switchover.reasons.notes import CLIENT_ASSIGNOR_LOST, CO_PARTITIONING_LOST, OLD_TOOLS_GO_BLIND
 from switchover.reasons.preflight_group import KAFKA_STREAMS, MALFORMED_MEMBER, NOT_CONSUMERS
 
@@ -26,7 +26,7 @@ def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
         yield fail(MALFORMED_MEMBER, told.why, subject=picture.spec.group,
                    unblocks="stop that member, or give it a client that speaks the consumer protocol")
         return
-    found = group(picture)
+    found = group_of(picture)
     start = picture.protocol(ORIGINAL) if picture.spec.protocol is not None else None
     ways = tuple(obstacles(Standing(found.name, found.type, found.state, found.protocol_type, found.assignor,
                                     tuple(member.protocol for member in found.members)), start))
@@ -74,11 +74,11 @@ def find_custom_assignments(picture: Picture) -> Iterator[Verdict]:
 
 def find_lost_co_partitioning(picture: Picture) -> Iterator[Verdict]:
     """Range gives the same number of several topics to one member; the server's uniform does not."""
-    found, protocol = group(picture), picture.spec.protocol
+    found, protocol = group_of(picture), picture.spec.protocol
     topics = {topic for member in found.members for topic in member.topics}
     if protocol is None or protocol.to != "Consumer" or found.assignor != "range" or len(topics) < 2:
         return
-    partitions = seen(picture.facts.partitions, PARTITIONS_UNKNOWN, found.name)
+    partitions = partitions_of(picture)
     counts = {partitions.get(topic) for topic in topics}
     if len(counts) == 1 and protocol.remote_assignor != "range":
         yield warn(CO_PARTITIONING_LOST, f"range gives equal partitions of {len(topics)} topics to one member;"

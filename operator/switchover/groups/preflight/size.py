@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 
-from switchover.engine.gate import Verdict, check, fail, seen, unknown, warn
+from switchover.engine.gate import Verdict, check, fail, unknown, warn
 from switchover.groups.gates.coordinator import CAPACITY, OFFSETS_REPLICATED
 from switchover.groups.gates.protocol import to_consumer
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.group import OFFLINE
-from switchover.groups.preflight.reading import group
+from switchover.groups.reading import group_of, offsets_topic_of
 from switchover.groups.refusals import coordinator
 from switchover.groups.slots import surplus
 from switchover.kafka.group import Group
 from switchover.reasons.coordination import GROUP_TOO_LARGE, RECORD_TOO_LARGE
-from switchover.reasons.members import COORDINATOR_UNKNOWN, OFFSETS_TOPIC_UNKNOWN
+from switchover.reasons.members import COORDINATOR_UNKNOWN
 from switchover.reasons.notes import RECORD_LARGE
 from switchover.reasons.preflight_group import NO_ROOM_FOR_BATCH
 
@@ -22,7 +22,7 @@ PROTOCOLS = 2
 
 
 def find_too_many_members(picture: Picture) -> Iterator[Verdict]:
-    broker, found = coordinator(picture), group(picture)
+    broker, found = coordinator(picture), group_of(picture)
     if broker is None:
         yield unknown(COORDINATOR_UNKNOWN, "the group's coordinator did not tell its settings", subject=found.name)
         return
@@ -63,7 +63,7 @@ def rebalance_bytes(found: Group) -> int:
 
 
 def find_too_large_records(picture: Picture) -> Iterator[Verdict]:
-    found, topic = group(picture), seen(picture.facts.offsets_topic, OFFSETS_TOPIC_UNKNOWN, "__consumer_offsets")
+    found, topic = group_of(picture), offsets_topic_of(picture)
     online = to_consumer(picture) and not picture.offline
     needed = conversion_bytes(found) if online else rebalance_bytes(found)
     what = "the batch that converts the group" if online else "the record of a rebalance"

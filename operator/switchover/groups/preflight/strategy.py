@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from switchover.coordination.assignment import Strategy
 from switchover.engine.gate import Verdict, check, fail
 from switchover.groups.picture import Picture
-from switchover.groups.preflight.reading import group
+from switchover.groups.reading import group_of
 from switchover.kafka.group import GroupType
 from switchover.reasons.coordination import BRIDGE_MISSING, NOTHING_TO_CHANGE
 from switchover.reasons.preflight_group import NO_CLIENT_STRATEGY, STRATEGIES_CANNOT_MIX
@@ -19,7 +19,7 @@ def find_unmixable(picture: Picture) -> Iterator[Verdict]:
     wanted = picture.spec.assignment_strategy
     if wanted is None:
         return
-    found = group(picture)
+    found = group_of(picture)
     if found.type is GroupType.CONSUMER:
         yield fail(NO_CLIENT_STRATEGY, f"group {found.name} is held by the consumer protocol: its brokers assign, not its"
                    " members",

@@ -11,6 +11,7 @@ from switchover.engine.policy import Policy, matches
 from switchover.groups.needs import Need
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.reading import workloads
+from switchover.groups.reading import workloads
 from switchover.groups.workloads import autoscalers, bounds, kinds
 from switchover.groups.workloads.change import Unsupported, changed, container_of
 from switchover.groups.workloads.trials import trials_of

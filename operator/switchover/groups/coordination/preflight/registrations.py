@@ -8,10 +8,9 @@ from switchover.coordination.registration import Malformed, Subscribed, differs_
 from switchover.engine.gate import Verdict, check, fail, info, seen, wait, warn
 from switchover.groups.coordination.members import Consumer, Members
 from switchover.groups.coordination.membership import NO_FOREIGN_MEMBERS, PODS_ARE_MEMBERS
-from switchover.groups.coordination.read import members_of
-from switchover.groups.gates.read import samples
 from switchover.groups.needs import Need
 from switchover.groups.picture import ORIGINAL, Picture
+from switchover.groups.reading import members_of, samples
 from switchover.kafka.group import GroupState, GroupType
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.coordination import (

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, unknown, wait
 from switchover.groups.coordination.members import Consumer
-from switchover.groups.coordination.read import stores_of
 from switchover.groups.facts import StoreSample
 from switchover.groups.picture import ORIGINAL, Picture
+from switchover.groups.reading import stores_of
 from switchover.reasons.coordination import (
     KAFKA_OFFSETS_AHEAD,
     NO_COMMIT_SEEN,

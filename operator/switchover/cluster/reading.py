@@ -1,26 +1,33 @@
-"""How gates read a picture: what is unknown raises `Unseen` with the verdict to give."""
+"""How checks read a picture: the value or, while it is unknown, `Unseen` with what the check answers then."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 
-from switchover.answers.observed import Known
+from switchover.answers.observed import Known, Observed, Unknown
+from switchover.api.kafka_migration import BrokerSet
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction
 from switchover.cluster import coming_up
-from switchover.cluster.facts import KubernetesState
+from switchover.cluster.door.layout import ContainerMissing, container_of
+from switchover.cluster.facts import KubernetesState, Written
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Unseen, Verdict, seen, unknown, wait
 from switchover.engine.rollout import Phase
-from switchover.kafka.node import Quorum
-from switchover.kubernetes.workloads import Pod
+from switchover.kafka.node import BrokerExamination, Quorum
+from switchover.kubernetes.workloads import Pod, Workload
 from switchover.metadata.image import LogImage, MigrationState
 from switchover.network.addresses import Address
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
 from switchover.reasons.controllers import CONTROLLER_COMING_UP, CONTROLLER_IN_TROUBLE, METADATA_LOG_UNKNOWN, QUORUM_UNKNOWN
+from switchover.reasons.preflight_cluster import BROKERS_NOT_IDENTIFIED
+from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
 from switchover.reasons.rollback import BROKER_SILENT, WRONG_MODE
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.text.command import command, kubectl
-from switchover.zookeeper.nodes import MigrationNode, ZooKeeperState
+from switchover.zookeeper.groups import ZooKeeperGroup
+from switchover.zookeeper.nodes import MigrationNode, ZooKeeperState, ZooKeeperTopics
 
+T = TypeVar("T")
 NEW_POD_ANSWERS = "its new pod answers; its log says why it does not"
 BROKER_REGISTERS = "it registers; if it lasts, its log says why it does not"
 
@@ -109,13 +116,26 @@ def zookeeper_of(picture: Picture) -> ZooKeeperState:
     return seen(picture.facts.zookeeper, ZOOKEEPER_UNKNOWN, "ZooKeeper")
 
 
+def _written(picture: Picture) -> Written:
+    return seen(picture.facts.migration_written, ZOOKEEPER_UNKNOWN, "/migration")
+
+
+def groups_in_zookeeper(picture: Picture) -> Mapping[str, ZooKeeperGroup]:
+    return seen(picture.facts.zookeeper_groups, ZOOKEEPER_UNKNOWN, "/consumers")
+
+
+def minima_of(picture: Picture) -> Mapping[str, int]:
+    """The topics' min.insync.replicas."""
+    return seen(picture.facts.min_insync, NOT_OBSERVED)
+
+
 def silence(picture: Picture) -> float:
     """Seconds in which nobody has written `/migration`.
 
     Unknown until that was seen to happen, or is longer than the limit of dual write: differences to ZooKeeper's clock would
     make a dead driver look alive, or a live one dead.
     """
-    written = seen(picture.facts.migration_written, ZOOKEEPER_UNKNOWN, "/migration")
+    written = _written(picture)
     stood = max(0.0, picture.now - written.since)
     if not written.seen_to_change and stood <= picture.spec.gates.dual_write_max_age_seconds:
         raise Unseen(unknown(
@@ -130,7 +150,7 @@ def stands_still(picture: Picture) -> float:
     In dual write it follows the log, in which the leading controller writes twice a second.
     """
     state, quorum = zookeeper_of(picture), quorum_of(picture)
-    written = seen(picture.facts.migration_written, ZOOKEEPER_UNKNOWN, "/migration")
+    written = _written(picture)
     if state.migration is None:
         raise Unseen(unknown(ZOOKEEPER_UNKNOWN, "it does not exist", subject="/migration"))
     if quorum.high_watermark - 1 - state.migration.offset <= picture.spec.gates.dual_write_max_lag:
@@ -170,3 +190,82 @@ def copied_under_claim(state: ZooKeeperState) -> MigrationNode | None:
     """`/migration` of a claim whose copy is done; None where KRaft has accepted no metadata yet."""
     node = state.migration
     return node if is_claimed(state) and node is not None and node.offset > 0 else None
+
+
+# --- in Preflight ---------------------------------------------------------------------------------------------------------
+
+
+def kubernetes_in_preflight(picture: Picture) -> KubernetesState:
+    return seen(picture.facts.kubernetes, KUBERNETES_UNKNOWN, "Kubernetes")
+
+
+def topics_of(picture: Picture) -> ZooKeeperTopics:
+    return seen(picture.facts.zookeeper_topics, ZOOKEEPER_UNKNOWN, "ZooKeeper")
+
+
+def brokers_by_pod(picture: Picture) -> Mapping[str, int]:
+    """Pod name -> broker id."""
+    return seen(picture.broker_pods(), BROKERS_NOT_IDENTIFIED)
+
+
+def of_each_broker(picture: Picture, told: Mapping[int, Observed[T]]) -> Iterator[tuple[int, T]]:
+    """What every broker told, by its id."""
+    for broker_id in sorted(brokers_by_pod(picture).values()):
+        answer = told.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        yield broker_id, seen(answer, BROKER_SILENT, f"broker {broker_id}")
+
+
+def examined(picture: Picture) -> Iterator[tuple[int, BrokerExamination]]:
+    """What every broker told of itself."""
+    return of_each_broker(picture, picture.facts.examination.brokers)
+
+
+def broker_workloads(state: KubernetesState) -> Mapping[str, Workload]:
+    """The StatefulSets of brokers that exist."""
+    return {name: workload for name, workload in state.brokers.items() if workload is not None}
+
+
+def workloads(picture: Picture) -> Iterator[tuple[str, BrokerSet, Workload]]:
+    """The StatefulSets of brokers; each of them exists."""
+    state = kubernetes_in_preflight(picture)
+    for name, brokers in picture.broker_sets.items():
+        workload = state.brokers.get(name)
+        if workload is None:
+            raise Unseen(unknown(NOT_OBSERVED, f"StatefulSet {name} does not exist", subject=name))
+        yield name, brokers, workload
+
+
+def image_of(brokers: BrokerSet, workload: Workload) -> str:
+    """Of the container that runs Kafka, "" where that is not known."""
+    try:
+        return str(container_of(workload.template, brokers).get("image", ""))
+    except ContainerMissing:
+        return ""
+
+
+class Configured(NamedTuple):
+    """A StatefulSet with what one of its brokers runs with: `keys` are the settings that it was given, without defaults,
+    `hidden` the names of those that it keeps to itself."""
+
+    workload: Workload
+    container: Mapping[str, Any]
+    broker_id: int
+    keys: Mapping[str, str]
+    hidden: frozenset[str]
+
+    def has(self, key: str) -> bool:
+        return key in self.keys or key in self.hidden
+
+
+def configured(picture: Picture) -> Iterator[Configured]:
+    """Every broker of every StatefulSet."""
+    told, brokers = dict(examined(picture)), brokers_by_pod(picture)
+    for name, spec, workload in workloads(picture):
+        try:
+            container = container_of(workload.template, spec)
+        except ContainerMissing as why:
+            raise Unseen(unknown(NOT_OBSERVED, f"StatefulSet {name}: {why}", subject=name)) from None
+        for pod, broker_id in sorted(brokers.items(), key=lambda item: item[1]):
+            if pod.rpartition("-")[0] == name:
+                found = told[broker_id]
+                yield Configured(workload, container, broker_id, found.static_settings, found.hidden)

@@ -1,0 +1,74 @@
+"""How checks read a picture: the value or, while it is unknown, `Unseen` with what the check answers then."""
+
+from collections.abc import Iterator, Mapping
+
+from switchover.answers.observed import Known
+from switchover.engine.gate import Unseen, seen, unknown
+from switchover.groups.coordination.members import Members
+from switchover.groups.facts import GroupSample, StoreSample
+from switchover.groups.picture import Fleet, Picture
+from switchover.kafka.group import BrokerGroups, Group, OffsetsTopic
+from switchover.kubernetes.members import MemberWorkload
+from switchover.reasons.brokers import BROKERS_UNKNOWN, ZOOKEEPER_UNKNOWN
+from switchover.reasons.lag import GROUP_UNKNOWN
+from switchover.reasons.members import OFFSETS_TOPIC_UNKNOWN, OFFSETS_UNKNOWN, PARTITIONS_UNKNOWN
+from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
+from switchover.reasons.rollback import BROKER_SILENT
+from switchover.reasons.walk import NOT_OBSERVED
+
+
+def samples(picture: Picture) -> int:
+    return picture.spec.gates.stable_samples
+
+
+def group_of(picture: Picture) -> Group:
+    return seen(picture.facts.group, GROUP_UNKNOWN, picture.spec.group)
+
+
+def fleet_of(picture: Picture) -> Fleet:
+    return seen(picture.facts.fleet, NOT_OBSERVED)
+
+
+def offsets_of(picture: Picture) -> tuple[GroupSample, ...]:
+    """At least one sweep over its offsets."""
+    if found := seen(picture.facts.samples, OFFSETS_UNKNOWN, picture.spec.group):
+        return found
+    raise Unseen(unknown(OFFSETS_UNKNOWN, "no offset was read yet", subject=picture.spec.group))
+
+
+def partitions_of(picture: Picture) -> Mapping[str, int]:
+    """How many each topic has."""
+    return seen(picture.facts.partitions, PARTITIONS_UNKNOWN, picture.spec.group)
+
+
+def offsets_topic_of(picture: Picture) -> OffsetsTopic:
+    return seen(picture.facts.offsets_topic, OFFSETS_TOPIC_UNKNOWN, "__consumer_offsets")
+
+
+def members_of(picture: Picture) -> Members:
+    seen(picture.facts.zookeeper, ZOOKEEPER_UNKNOWN, picture.spec.group)
+    return seen(picture.members, GROUP_UNKNOWN, picture.spec.group)
+
+
+def stores_of(picture: Picture) -> tuple[StoreSample, ...]:
+    """At least two readings of both stores."""
+    if len(found := seen(picture.facts.stores, OFFSETS_UNKNOWN, picture.spec.group)) > 1:
+        return found
+    raise Unseen(unknown(OFFSETS_UNKNOWN, "both stores were not read twice yet", subject=picture.spec.group))
+
+
+def brokers(picture: Picture) -> Mapping[int, BrokerGroups]:
+    """What every broker said of itself: each must have."""
+    if not picture.facts.brokers:
+        raise Unseen(unknown(BROKERS_UNKNOWN, "no broker was asked yet", subject="Kafka"))
+    return {broker_id: seen(told, BROKER_SILENT, f"broker {broker_id}")
+            for broker_id, told in sorted(picture.facts.brokers.items())}
+
+
+def workloads(picture: Picture) -> Iterator[MemberWorkload]:
+    """The managed workloads that exist."""
+    seen(picture.facts.fleet, KUBERNETES_UNKNOWN, "Kubernetes")
+    for workload in picture.spec.workloads:
+        source = picture.source(workload.name)
+        if isinstance(source, Known):
+            yield source.value
