@@ -6,26 +6,20 @@ one that neither it nor its leg names fails at once, and so does a leg's own fun
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from switchover.cluster.facts import Facts as ClusterFacts
-from switchover.cluster.needs import Need as ClusterNeed
 from switchover.engine import plan as engine
 from switchover.engine.gate import Gate, Judge
 from switchover.engine.position import Position
-from switchover.groups.needs import Need as GroupNeed
 from switchover.groups.picture import Facts as GroupFacts
 
 NAMES: Mapping[type, Mapping[str, frozenset[str]]] = {
-    ClusterFacts: {each.value: frozenset({each}) for each in ClusterNeed if each is not ClusterNeed.BROKER_MODES} | {
-        "broker_settings": frozenset({ClusterNeed.BROKER_SETTINGS, ClusterNeed.BROKER_MODES, ClusterNeed.TRIALS}),
-        "exported": frozenset({ClusterNeed.REHEARSAL}),
-        "group_migrations": frozenset({ClusterNeed.GROUPS_IN_ZOOKEEPER}),
-    },
-    GroupFacts: {each.value: frozenset({each}) for each in GroupNeed},
-}
+    facts: {each.name: each.metadata["needs"] for each in fields(facts) if "needs" in each.metadata}
+    for facts in (ClusterFacts, GroupFacts)}
 """Of each kind's facts: field -> the needs that have it read."""
 
 

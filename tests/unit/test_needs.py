@@ -1,7 +1,7 @@
 """What is read only where a gate, a rollout or a leg names it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -10,14 +10,13 @@ from named_facts import NAMES
 from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Direction
-from switchover.cluster.facts import Facts
+from switchover.cluster.facts import Facts, Need
 from switchover.cluster.gates.parity import PARITY
-from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.engine.plan import Leg, Plan, Step, decide
 from switchover.engine.position import Position
-from switchover.groups.needs import Need as GroupNeed
+from switchover.groups.facts import Need as GroupNeed
 from switchover.groups.picture import Facts as GroupFacts
 from switchover.groups.plan import plan_of
 from unit.group_pictures import spec_of, strategies, workload_of
@@ -67,11 +66,9 @@ def test_nothing_is_named_in_a_step_that_no_plan_has() -> None:
     assert PLAN.needs(Position(step="Elsewhere")) == frozenset()
 
 
-def test_every_name_is_a_fact() -> None:
-    names = {each.name for each in fields(Facts)}
-    assert {each.value for each in Need} - {Need.BROKER_MODES} <= names
-    assert NAMES[Facts].keys() <= names
-    assert {each.value for each in GroupNeed} <= {each.name for each in fields(GroupFacts)} >= NAMES[GroupFacts].keys()
+@pytest.mark.parametrize(("names", "facts"), [(Need, Facts), (GroupNeed, GroupFacts)])
+def test_whatever_can_be_named_is_a_fact(names: Iterable[str], facts: type) -> None:
+    assert frozenset().union(*NAMES[facts].values()) == {*names}
 
 
 def test_a_group_is_not_probed_once_a_step_has_begun() -> None:

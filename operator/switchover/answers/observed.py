@@ -1,7 +1,8 @@
 """What was observed in a pass: known with the time of its reading, or unknown with the reason."""
 
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -31,3 +32,9 @@ class Unknown:
 Observed = Known[T_co] | Unknown
 
 NOT_ASKED = Unknown("not observed in this step")
+
+
+def asked_for(*needs: str, otherwise: Callable[[], Any] = lambda: NOT_ASKED) -> Any:
+    """A field of facts that is read only where one of these is named."""
+    return field(default_factory=otherwise, metadata={"needs": frozenset(needs)})
+

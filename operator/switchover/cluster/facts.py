@@ -5,9 +5,10 @@ What each of them answers stands in its own room; the observer fills the facts, 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum, auto
 from typing import Any
 
-from switchover.answers.observed import NOT_ASKED, Known, Observed
+from switchover.answers.observed import NOT_ASKED, Known, Observed, asked_for
 from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum, TopicIds, WholeView
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.survey import GroupMigration, StorageClasses, TemplateChange
@@ -88,43 +89,72 @@ class Export:
     parts: tuple[str, ...] = field(repr=False)
 
 
+class Need(StrEnum):
+    """What is read only where a gate, a rollout or a leg of the plan names it."""
+
+    EXAMINATION = auto()
+    TOPICS_IN_ZOOKEEPER = auto()
+    GROUPS_IN_ZOOKEEPER = auto()
+    REHEARSAL = auto()
+    TRIALS = auto()
+    BROKER_SETTINGS = auto()
+    BROKER_MODES = auto()
+    """The brokers' settings, where some brokers were upgraded or raised: nothing else tells their mode."""
+    CAUGHT_UP = auto()
+    FORWARDING = auto()
+    PARITY = auto()
+    STATELESS = auto()
+    PARTITION_EPOCH = auto()
+    MEMBERS = auto()
+    CLIENTS_OF_ZOOKEEPER = auto()
+    """Its servers are asked for them. There it may be gone, and nothing is read in it."""
+    ZOOKEEPER_SETS = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that was observed in one pass, each item known or unknown; those of `needs.Need` only where they are named."""
+    """All that was observed in one pass, each item known or unknown; `asked_for` what is read only where it is named."""
 
     kubernetes: Observed[KubernetesState] = NOT_ASKED
     zookeeper: Observed[ZooKeeperState] = NOT_ASKED
     unchecked: Observed[tuple[str, ...]] = NOT_ASKED    # Secrets with which servers may have certificates for any name
     migration_written: Observed[Written] = NOT_ASKED
-    zookeeper_topics: Observed[ZooKeeperTopics] = NOT_ASKED
-    partition_epoch: Observed[int] = NOT_ASKED     # the largest controller_epoch in any partition's state
-    stateless: Observed[Mapping[tuple[str, int], tuple[int, ...]]] = NOT_ASKED
+    zookeeper_topics: Observed[ZooKeeperTopics] = asked_for(Need.TOPICS_IN_ZOOKEEPER)
+    partition_epoch: Observed[int] = asked_for(Need.PARTITION_EPOCH)
+    """The largest controller_epoch in any partition's state."""
+    stateless: Observed[Mapping[tuple[str, int], tuple[int, ...]]] = asked_for(Need.STATELESS)
     """Partitions that ZooKeeper's topics list and that have no state there -> replicas; none while dual write goes on."""
-    zookeeper_connections: Mapping[str, Observed[int | None]] = field(default_factory=dict)
+    zookeeper_connections: Mapping[str, Observed[int | None]] = asked_for(Need.CLIENTS_OF_ZOOKEEPER, otherwise=dict)
     """ZooKeeper's server -> its clients but ourselves; None where nobody accepts a connection any more."""
-    zookeeper_sets: Observed[Mapping[str, tuple[str, ...]]] = NOT_ASKED
+    zookeeper_sets: Observed[Mapping[str, tuple[str, ...]]] = asked_for(Need.ZOOKEEPER_SETS)
     """Service that `zookeeper.connect` may name -> the StatefulSets behind it."""
     answers: Mapping[int, Observed[NodeAnswer]] = field(default_factory=dict)         # node id -> ApiVersions
     views: Mapping[int, Observed[BrokerView]] = field(default_factory=dict)           # broker id -> its Metadata
-    caught_up: Observed[tuple[CaughtUp, ...]] = NOT_ASKED
-    forwarding: Observed[Mapping[int, float]] = NOT_ASKED
+    caught_up: Observed[tuple[CaughtUp, ...]] = asked_for(Need.CAUGHT_UP)
+    forwarding: Observed[Mapping[int, float]] = asked_for(Need.FORWARDING)
     """Brokers that answer and do not pass on to the controller what they are asked -> since when."""
     quorum: Observed[Quorum] = NOT_ASKED
     log: Observed[LogImage] = NOT_ASKED
-    parity: Observed[Parity] = NOT_ASKED           # ZooKeeper's metadata against KRaft's; read less often than passes go
+    parity: Observed[Parity] = asked_for(Need.PARITY)
+    """ZooKeeper's metadata against KRaft's; read less often than passes go."""
     min_insync: Observed[Mapping[str, int]] = NOT_ASKED                               # topic -> min.insync.replicas
-    broker_settings: Mapping[int, Observed[Mapping[str, str]]] = field(default_factory=dict)  # live DescribeConfigs
+    broker_settings: Mapping[int, Observed[Mapping[str, str]]] = asked_for(
+        Need.BROKER_SETTINGS, Need.BROKER_MODES, Need.TRIALS, otherwise=dict)
+    """Live DescribeConfigs; trials are compared with them."""
     identities: Mapping[str, Observed[frozenset[int]]] = field(default_factory=dict)
     """Pod -> the registered brokers that it says it is, asked at its own address; where host names do not tell them all."""
     markers: Mapping[int, Observed[str]] = field(default_factory=dict)    # broker of the batch -> its marker, "" for none
     groups: Mapping[str, Observed[JudgedGroup]] = field(default_factory=dict)         # those that the spec names
-    members: Mapping[str, Observed[Membership]] = field(default_factory=dict)         # of the same
-    zookeeper_groups: Observed[Mapping[str, ZooKeeperGroup]] = NOT_ASKED              # those that have members
-    group_migrations: Observed[Mapping[str, tuple[GroupMigration, ...]]] = NOT_ASKED  # by group
-    rehearsal: Observed[JobRun | None] = NOT_ASKED         # its Job
-    exported: Observed[Export] = NOT_ASKED                 # the tree that it is to have
-    trials: Mapping[str, Observed[JobRun | None]] = field(default_factory=dict)       # StatefulSet -> its Job
-    examination: Examination = field(default_factory=Examination)
+    members: Mapping[str, Observed[Membership]] = asked_for(Need.MEMBERS, otherwise=dict)    # of the same
+    zookeeper_groups: Observed[Mapping[str, ZooKeeperGroup]] = asked_for(Need.GROUPS_IN_ZOOKEEPER)
+    """Those that have members."""
+    group_migrations: Observed[Mapping[str, tuple[GroupMigration, ...]]] = asked_for(Need.GROUPS_IN_ZOOKEEPER)
+    """By group: those that are to move them."""
+    rehearsal: Observed[JobRun | None] = asked_for(Need.REHEARSAL)    # its Job
+    exported: Observed[Export] = asked_for(Need.REHEARSAL)            # the tree that it is to have
+    trials: Mapping[str, Observed[JobRun | None]] = asked_for(Need.TRIALS, otherwise=dict)
+    """StatefulSet -> the Job in which its new template is tried."""
+    examination: Examination = asked_for(Need.EXAMINATION, otherwise=Examination)
 
     @property
     def whole_views(self) -> dict[int, WholeView]:

@@ -5,7 +5,6 @@ from math import ceil
 from typing import NamedTuple
 
 from switchover.answers.observed import Known
-from switchover.cluster.gates.read import silence
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import silence
 from switchover.engine.gate import Unseen

@@ -1,44 +1,13 @@
-"""What is read only where something needs it: gates, rollouts and legs of the plan name these facts, the observer reads what
-the leg on record names, and whatever else Facts holds is read in every pass.
-
-Where the need of a fact hangs on more than the leg, the rest of the condition stands here too.
-"""
+"""Where the need of a fact hangs on more than the leg on record: the rest of the condition."""
 
 from collections.abc import Set
-from enum import StrEnum
 
 from switchover.answers.observed import Known, Observed
 from switchover.cluster import modes
 from switchover.cluster.door import brokers
-from switchover.cluster.facts import KubernetesState
+from switchover.cluster.facts import KubernetesState, Need
 from switchover.cluster.picture import Picture
 from switchover.zookeeper.nodes import ZooKeeperState
-
-
-class Need(StrEnum):
-    """A fact to be named by what reads it."""
-
-    EXAMINATION = "examination"
-    TOPICS_IN_ZOOKEEPER = "zookeeper_topics"
-    GROUPS_IN_ZOOKEEPER = "zookeeper_groups"
-    """With the migrations that are to move them."""
-    REHEARSAL = "rehearsal"
-    """Its Job, and the tree that it is to have."""
-    TRIALS = "trials"
-    """The Jobs in which new templates are tried, and the brokers' settings, with which they are compared."""
-    BROKER_SETTINGS = "broker_settings"
-    BROKER_MODES = "settings that tell modes"
-    """The same, where some brokers were upgraded or raised: nothing else tells their mode."""
-    CAUGHT_UP = "caught_up"
-    FORWARDING = "forwarding"
-    PARITY = "parity"
-    STATELESS = "stateless"
-    PARTITION_EPOCH = "partition_epoch"
-    MEMBERS = "members"
-    """Of the groups that the spec names."""
-    CLIENTS_OF_ZOOKEEPER = "zookeeper_connections"
-    """Its servers are asked for them. There it may be gone, and nothing is read in it."""
-    ZOOKEEPER_SETS = "zookeeper_sets"
 
 
 def trials_are_read(picture: Picture, needs: Set[str]) -> bool:

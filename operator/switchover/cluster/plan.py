@@ -6,6 +6,7 @@ from switchover.answers.observed import Observed
 from switchover.api.kafka_migration import KafkaMigrationStep as Name
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import estimate, goals, modes, nodes, preflight, rollback, step
+from switchover.cluster.facts import Need
 from switchover.cluster.gates import (
     backups,
     channels,
@@ -29,7 +30,6 @@ from switchover.cluster.gates.on_record import RECORD_HOLDS, check_finalize_begu
 from switchover.cluster.gates.parity import PARITY
 from switchover.cluster.gates.rehearsal import REHEARSED, REHEARSED_AGAIN
 from switchover.cluster.gates.windows import WITHIN_WINDOW
-from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import replica_job
 from switchover.cluster.step import ClusterStep as Step

@@ -1,9 +1,27 @@
-"""What sweeps over the offsets of a group have found."""
+"""What sweeps over the offsets of a group have found, and what is not read in every pass."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum, auto
 
 from switchover.lag.group import TopicPartition
+
+
+class Need(StrEnum):
+    """What is read only where a gate of the plan names it."""
+
+    RIGHTS = auto()
+    RIGHTS_IN_ZOOKEEPER = auto()
+    OTHERS = auto()
+    """What has the name of a workload that is not there, and is of a kind that is not moved."""
+    TRIALS = auto()
+    LOAD = auto()
+    """How many members every coordinator has: each group of the cluster is described."""
+    READINESS = auto()
+    """A probe; only where members of the consumer protocol are to come (`gates.protocol.to_consumer`)."""
+    OFFERED = auto()
+    """Another, which leaves a pending member behind."""
+    AUDIT = auto()
 
 
 @dataclass(frozen=True, slots=True)

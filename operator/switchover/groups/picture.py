@@ -15,14 +15,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from switchover.answers.observed import NOT_ASKED, Known, Observed, Unknown
+from switchover.answers.observed import NOT_ASKED, Known, Observed, Unknown, asked_for
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, Workload
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.coordination.world import World
 from switchover.engine.policy import NOTHING_MORE, Policy
 from switchover.engine.position import Position
 from switchover.groups.coordination.members import Consumer, Members, consumers
-from switchover.groups.facts import GroupSample, StoreSample
+from switchover.groups.facts import GroupSample, Need, StoreSample
 from switchover.groups.workloads.change import Unsupported, Wanted, changed, differing
 from switchover.kafka.group import LEFT, BrokerGroups, Group, Member, MemberProtocol, OffsetsTopic, Readiness
 from switchover.kubernetes.jobs import JobRun
@@ -48,11 +48,11 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that was observed in one pass, each item known or unknown; those of `needs.Need` only where they are named.
+    """All that was observed in one pass, each item known or unknown; `asked_for` what is read only where it is named.
     `samples` are oldest first."""
 
     fleet: Observed[Fleet] = NOT_ASKED
-    others: Observed[Mapping[str, str]] = NOT_ASKED              # name -> kind of what is not moved
+    others: Observed[Mapping[str, str]] = asked_for(Need.OTHERS)         # name -> kind of what is not moved
     cluster_id: Observed[str] = NOT_ASKED
     group: Observed[Group] = NOT_ASKED
     partitions: Observed[Mapping[str, int]] = NOT_ASKED          # topic -> how many
@@ -60,18 +60,18 @@ class Facts:
     lag: Observed[Assessment] = NOT_ASKED
     brokers: Mapping[int, Observed[BrokerGroups]] = field(default_factory=dict)
     coordinators: Observed[frozenset[int]] = NOT_ASKED           # node ids of the brokers that answer for the group
-    coordinated: Observed[Mapping[int, int]] = NOT_ASKED         # node id -> members of all groups that it coordinates
+    coordinated: Observed[Mapping[int, int]] = asked_for(Need.LOAD)      # node id -> members of all groups on it
     offsets_topic: Observed[OffsetsTopic] = NOT_ASKED
-    readiness: Observed[Readiness] = NOT_ASKED
-    offered: Observed[Mapping[str, bool]] = NOT_ASKED            # strategy -> whether every member offers it
+    readiness: Observed[Readiness] = asked_for(Need.READINESS)
+    offered: Observed[Mapping[str, bool]] = asked_for(Need.OFFERED)      # strategy -> whether every member offers it
     unchecked: Observed[tuple[str, ...]] = NOT_ASKED             # Secrets with which servers may show any name
-    missing_rights: Observed[tuple[str, ...]] = NOT_ASKED        # "patch deployments.apps"
-    trials: Observed[Mapping[str, Observed[Mapping[str, Any]]]] = NOT_ASKED    # by name: the template
+    missing_rights: Observed[tuple[str, ...]] = asked_for(Need.RIGHTS)      # "patch deployments.apps"
+    trials: Observed[Mapping[str, Observed[Mapping[str, Any]]]] = asked_for(Need.TRIALS)    # by name: the template
     zookeeper: Observed[World] = NOT_ASKED                       # with coordination only, as all that follows
     stores: Observed[tuple[StoreSample, ...]] = NOT_ASKED        # oldest first
     quiet_since: Observed[float] = NOT_ASKED                     # when an old one was there, or nobody could tell
-    missing_zookeeper_rights: Observed[tuple[str, ...]] = NOT_ASKED
-    audit: Observed[JobRun | None] = NOT_ASKED
+    missing_zookeeper_rights: Observed[tuple[str, ...]] = asked_for(Need.RIGHTS_IN_ZOOKEEPER)
+    audit: Observed[JobRun | None] = asked_for(Need.AUDIT)
     baseline: Observed[WeeklyBaseline | str] = NOT_ASKED         # with gates.baselineRef; why it is of no use
     lease_holder: str = ""
 

@@ -11,9 +11,8 @@ from collections.abc import Collection
 
 from switchover.answers.observed import Known
 from switchover.cluster import modes
-from switchover.cluster.facts import CaughtUp
+from switchover.cluster.facts import CaughtUp, Need
 from switchover.cluster.gates.replicas import others_views, restart_is_safe
-from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import kubernetes_of
 from switchover.engine.gate import Gate, Verdict, passed, seen, wait

@@ -3,7 +3,7 @@
 from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import partition_states, quotas
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import (
     copied_under_claim,

@@ -2,7 +2,7 @@
 
 from switchover.answers.observed import Known
 from switchover.cluster.ending import needs_zookeeper, zookeeper_servers
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import kubernetes_of, log_of, samples, silence, zookeeper_of
 from switchover.engine.gate import Gate, Verdict, passed, seen, unknown, wait

@@ -1,7 +1,7 @@
 """The consumer groups that the user named stay healthy while brokers are replaced, by the lag kernel."""
 
 from switchover.answers.observed import Known, Unknown
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Verdict, passed, seen, unknown, wait
 from switchover.lag.sentences import sentence

@@ -10,7 +10,7 @@ from switchover.cluster import template
 from switchover.cluster.door.layout import ContainerMissing, container_of
 from switchover.cluster.ending import trial_job
 from switchover.cluster.ending.own_configuration import Broker, Difference, differences, log_dirs
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import kubernetes_of
 from switchover.engine.gate import Gate, Verdict, fail, passed, several, unknown, wait

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from switchover.answers.observed import Known
-from switchover.cluster.gates.read import hand_on_command
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import hand_on_command
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait

@@ -2,8 +2,8 @@
 
 from switchover.answers.observed import Known, Observed, Unknown
 from switchover.api.kafka_migration import NodeMode
+from switchover.cluster.facts import Need
 from switchover.cluster.modes import CONTROLLERS_REGISTER, METADATA_LEVELS
-from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import (
     NEW_POD_ANSWERS,

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster.facts import Export
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Export, Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import replica_job
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from switchover.answers.observed import Known, Unknown
 from switchover.cluster import names, template
+from switchover.cluster.facts import Need
 from switchover.cluster.gates.dual_write import check_dual_write
 from switchover.cluster.gates.parity import PATIENCE_SECONDS, check_parity
 from switchover.cluster.gates.workloads import original_missing
-from switchover.cluster.needs import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import (
     BROKER_REGISTERS,

@@ -1,6 +1,6 @@
 """Brokers leave ZooKeeper only when no consumer group needs it: each that moves vanishes from `/brokers/ids`."""
 
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.zookeeper_groups import cure, told
 from switchover.cluster.reading import groups_in_zookeeper

@@ -14,8 +14,7 @@ from switchover.api.status import Direction
 from switchover.cluster import modes, names, needs, own_addresses
 from switchover.cluster.effects import CreateStates, DeleteZNode, RaiseEpoch, RaiseVersions, SetQuota
 from switchover.cluster.ending import zookeeper_servers
-from switchover.cluster.facts import Examination, Facts, KubernetesState, Written, whole_of
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Examination, Facts, KubernetesState, Need, Written, whole_of
 from switchover.cluster.observe.caught_up import CaughtUpWatch
 from switchover.cluster.observe.each_node import ask_each
 from switchover.cluster.observe.forwarding import ForwardingWatch

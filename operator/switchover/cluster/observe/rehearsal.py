@@ -6,8 +6,7 @@ from collections.abc import Set
 from switchover.answers.ask import READ_SECONDS, Background, known
 from switchover.answers.clock import Clock
 from switchover.answers.observed import NOT_ASKED, Observed
-from switchover.cluster.facts import Export
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Export, Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal.mask import masked
 from switchover.cluster.rehearsal.pack import packed

@@ -5,9 +5,8 @@ from collections.abc import Collection, Iterator, Mapping
 from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import modes
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture, is_older
-from switchover.cluster.preflight.reading import examined, image_of, workloads
 from switchover.cluster.reading import brokers_by_pod, examined, image_of, workloads, zookeeper_of
 from switchover.engine.gate import Verdict, check, fail, info, several, unknown, warn
 from switchover.kafka.releases import NEWEST_FETCH, final_protocol

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from switchover.api.meta import AcceptedRisk
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import examined
 from switchover.engine.gate import Verdict, check, fail, several, warn

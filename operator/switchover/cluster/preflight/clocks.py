@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import zookeeper_of
 from switchover.engine.gate import Verdict, check, seen, warn

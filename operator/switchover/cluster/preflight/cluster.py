@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 
 from switchover.answers.observed import Known
-from switchover.cluster.gates.read import samples
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.own_addresses import at_their_pods
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import broker_workloads
 from switchover.cluster.reading import (
     broker_workloads,
     brokers_by_pod,

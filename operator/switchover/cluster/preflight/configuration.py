@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from switchover.cluster import modes
 from switchover.cluster.door.brokers import PROTOCOL_MAP
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import Configured, configured, examined
 from switchover.cluster.reading import Configured, brokers_by_pod, configured, examined
 from switchover.engine.gate import Verdict, check, fail, info, several, warn
 from switchover.kafka.node import MARKER, BrokerExamination

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 
 from switchover.cluster import names
 from switchover.cluster.controllers import manifests
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight import configuration, objects, residue, security
-from switchover.cluster.preflight.reading import configured, workloads
 from switchover.cluster.reading import brokers_by_pod, configured, workloads
 from switchover.engine.gate import Gate, Verdict, check, fail
 from switchover.kubernetes.selectors import selects

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from switchover.answers.observed import Known
 from switchover.cluster import modes
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import examined
 from switchover.engine.gate import Verdict, check, fail, several

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from switchover.answers.observed import Known
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import zookeeper_of
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, seen, several, unknown, warn

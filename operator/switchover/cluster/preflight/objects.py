@@ -11,9 +11,8 @@ from switchover.api.controllers import ControllerTemplate
 from switchover.cluster import names, template
 from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
 from switchover.cluster.ending import needs_zookeeper
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import configured, examined, image_of, workloads
 from switchover.cluster.reading import configured, examined, image_of, kubernetes_in_preflight, workloads
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, several, unknown, wait, warn
 from switchover.kubernetes.workloads import MOST_PODS, Workload

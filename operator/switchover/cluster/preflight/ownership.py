@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import workloads
 from switchover.cluster.reading import workloads
 from switchover.engine.gate import Verdict, check, fail, info, warn
 from switchover.kubernetes import gitops

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from switchover.api.kafka_migration import StartPreset
 from switchover.cluster import names
 from switchover.cluster.door.layout import ContainerMissing, container_of, preset_of
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import kubernetes_in_preflight, workloads, zookeeper_of
 from switchover.engine.gate import Verdict, check, fail, seen, wait, warn

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from switchover.answers.observed import Known, Observed
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Unseen, Verdict, check, fail, seen, several, unknown, warn
 from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN

@@ -9,7 +9,7 @@ from switchover.cluster import modes
 from switchover.cluster.controllers import certificates, listener, manifests, principals
 from switchover.cluster.controllers.listener import ScramRefused
 from switchover.cluster.door.brokers import PROTOCOL_MAP, between_brokers, protocols
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import configured, examined, kubernetes_in_preflight
 from switchover.engine.gate import Unseen, Verdict, check, fail, several, unknown, warn

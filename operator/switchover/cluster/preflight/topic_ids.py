@@ -6,9 +6,8 @@ KRaft knows topics by their ids, and a broker does not serve a log that has anot
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.preflight.reading import configured, examined, of_each_broker
 from switchover.cluster.reading import brokers_by_pod, configured, examined, of_each_broker, topics_of
 from switchover.engine.gate import Verdict, check, fail, several, unknown, wait
 from switchover.kafka.node import TopicIds

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from switchover.answers.observed import Known, Unknown
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Verdict, check, unknown, warn
 from switchover.reasons.lag import GROUP_UNKNOWN

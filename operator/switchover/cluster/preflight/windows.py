@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from switchover.cluster.estimate import work_of
-from switchover.cluster.needs import Need
+from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import kubernetes_in_preflight
 from switchover.engine.gate import Verdict, check, fail

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from switchover.answers.observed import Known
 from switchover.engine.gate import Gate, Verdict, complete, fail, gravest, unknown, wait
 from switchover.groups.coordination.members import Members
-from switchover.groups.needs import Need
+from switchover.groups.facts import Need
 from switchover.groups.picture import Picture
 from switchover.groups.reading import members_of
 from switchover.groups.refusals import coordinator

@@ -2,7 +2,7 @@
 
 from switchover.api.job_message import AuditVerdict, read
 from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown, wait
-from switchover.groups.needs import Need
+from switchover.groups.facts import Need
 from switchover.groups.picture import Picture
 from switchover.kubernetes.jobs import JobState
 from switchover.reasons.lag import AUDIT_FAILED, AUDIT_INDETERMINATE, AUDIT_RUNNING, AUDIT_UNKNOWN, AUDIT_VIOLATIONS

@@ -2,7 +2,7 @@
 (docs/facts/coordination.md#the-coordinators-limits)."""
 
 from switchover.engine.gate import Gate, Verdict, passed, seen, unknown, wait
-from switchover.groups.needs import Need
+from switchover.groups.facts import Need
 from switchover.groups.picture import Picture
 from switchover.groups.reading import group_of, offsets_topic_of
 from switchover.groups.slots import surplus

@@ -2,7 +2,7 @@
 (docs/facts/groups.md#user-data-in-assignments)."""
 
 from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown, wait
-from switchover.groups.needs import Need
+from switchover.groups.facts import Need
 from switchover.groups.picture import Picture
 from switchover.groups.reading import group_of
 from switchover.groups.refusals import coordinator

@@ -14,8 +14,8 @@ from switchover.coordination.layout import Layout
 from switchover.engine.effects import Elsewhere
 from switchover.groups import audit
 from switchover.groups.coordination.effects import RemoveGuards, SetMode
+from switchover.groups.facts import Need
 from switchover.groups.gates.protocol import to_consumer
-from switchover.groups.needs import Need
 from switchover.groups.observe.samples import GroupSamples
 from switchover.groups.picture import Facts, Fleet, Picture
 from switchover.groups.plan import plan_of

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from switchover.answers.observed import Known, Observed
 from switchover.engine.gate import Unseen, Verdict, check, fail, seen, unknown
 from switchover.engine.policy import find_unchecked
-from switchover.groups.needs import Need
+from switchover.groups.facts import Need
 from switchover.groups.picture import Picture
 from switchover.reasons.preflight_group import KUBERNETES_RIGHT_MISSING, READING_REFUSED
 from switchover.reasons.walk import NOT_OBSERVED

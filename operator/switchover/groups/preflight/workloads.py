@@ -8,9 +8,8 @@ from switchover.answers.observed import Known, Unknown
 from switchover.api.consumer_group_migration import ContainerChange, Workload
 from switchover.engine.gate import Verdict, check, fail, several, unknown, wait, warn
 from switchover.engine.policy import Policy, matches
-from switchover.groups.needs import Need
+from switchover.groups.facts import Need
 from switchover.groups.picture import Picture
-from switchover.groups.preflight.reading import workloads
 from switchover.groups.reading import workloads
 from switchover.groups.workloads import autoscalers, bounds, kinds
 from switchover.groups.workloads.change import Unsupported, changed, container_of

@@ -8,7 +8,7 @@ from switchover.coordination.registration import Malformed, Subscribed, differs_
 from switchover.engine.gate import Verdict, check, fail, info, seen, wait, warn
 from switchover.groups.coordination.members import Consumer, Members
 from switchover.groups.coordination.membership import NO_FOREIGN_MEMBERS, PODS_ARE_MEMBERS
-from switchover.groups.needs import Need
+from switchover.groups.facts import Need
 from switchover.groups.picture import ORIGINAL, Picture
 from switchover.groups.reading import members_of, samples
 from switchover.kafka.group import GroupState, GroupType
