@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from switchover.cli.explain import explain, paths, plain, reasons, schemas, sect
 from switchover.cli.follow import End, Goal, duration, end_of
 from switchover.cli.main import app
 from switchover.cli.objects import KAFKA_MIGRATION, Found
+from switchover.engine.every_step import EveryStep
 from switchover.engine.intent import RETRY, retry_of
 from switchover.reasons import REASONS
 from switchover.reasons.notes import NOTES
@@ -48,8 +50,8 @@ def test_what_the_walk_itself_waits_for_is_explained_as_the_summary_names_it(gat
 
 
 def test_every_gate_that_the_walk_adds_has_its_section() -> None:
-    source = "".join((ENGINE / name).read_text() for name in ("plan.py", "rollout.py", "reconcile.py"))
-    added = set(re.findall(r'judge\.add\(f?"(\w+)', source)) | set(re.findall(r'Judgement\("(\w+)"', source))
+    source = "".join((ENGINE / name).read_text() for name in ("plan.py", "rollout.py"))
+    added = {*re.findall(r'judge\.add\(f?"(\w+)', source), *(field.name.capitalize() for field in fields(EveryStep))}
     assert added >= {"Approval", "Replace", "Lease", "Deletion"}
     assert added <= {*gates.names()}
 

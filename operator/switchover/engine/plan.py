@@ -12,6 +12,7 @@ from typing import Generic
 from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.effects import Effect
+from switchover.engine.every_step import NOTHING_SHUT, EveryStep
 from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, answered, fail, gravest, wait
 from switchover.engine.position import NodeRecord, Position
 from switchover.engine.rollout import P, Rollout, roll, tell
@@ -226,8 +227,17 @@ class Decision:
     stalled: Judgement | None
 
 
-def decide(plan: Plan[P], picture: P, intent: Intent, streaks: Mapping[str, Streak], now: float) -> Decision:
-    """One move of the walk, forward or back, or none."""
+def decide(plan: Plan[P], picture: P, intent: Intent, streaks: Mapping[str, Streak], now: float,
+           every: EveryStep = NOTHING_SHUT) -> Decision:
+    """One move of the walk, forward or back, or none; `every` are the gates of every step."""
+    decision = _decide(plan, picture, intent, streaks, now)
+    judged = {**decision.judged, **every.judged(acts=bool(decision.effects))}
+    if every.lease is not None:
+        return Decision(picture.position, (), judged, decision.streaks, "", None)
+    return replace(decision, judged=judged)
+
+
+def _decide(plan: Plan[P], picture: P, intent: Intent, streaks: Mapping[str, Streak], now: float) -> Decision:
     at = picture.position
     judge: Judge[P] = Judge(f"{at.attempt}/{at.direction}/{at.step}/{at.batches_done}", streaks, now)
     position, effects, note = _move(plan, picture, intent, judge, now)

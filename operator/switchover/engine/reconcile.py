@@ -7,14 +7,14 @@ the one just read: promise 1 of docs/architecture.md#promises.
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
 
 from switchover.answers.clock import Clock
-from switchover.answers.errors import Fenced, NameTaken, Refused, Unreachable
+from switchover.answers.errors import Fenced, Refused, Unreachable
 from switchover.api.schema import mistakes
 from switchover.api.status import Direction
 from switchover.engine.approvals import PREFLIGHT, REQUESTER, noted
@@ -32,9 +32,10 @@ from switchover.engine.effects import (
     Provide,
     WriteNodeFiles,
 )
+from switchover.engine.every_step import EveryStep, failed, lease_not_held, refused
 from switchover.engine.figures import Figure, waits_of, without_decision
 from switchover.engine.foreign_record import without_foreign_record
-from switchover.engine.gate import Judge, Judgement, Streak, Verdict, fail, unknown, wait
+from switchover.engine.gate import Streak, Verdict
 from switchover.engine.intent import ABANDON, LET_GO
 from switchover.engine.kind import Kind, M, P
 from switchover.engine.leases import Leases
@@ -46,14 +47,10 @@ from switchover.engine.record import stopped_status
 from switchover.engine.status import linked, named, spent_of, with_made
 from switchover.engine.story import Page, next_page
 from switchover.kubernetes.ports import Migrations, Workloads
-from switchover.reasons.preflight_cluster import NAME_TAKEN
 from switchover.reasons.reason import Reason
 from switchover.reasons.walk import (
     DEFECT,
-    EFFECT_FAILED,
-    EFFECT_REFUSED,
     INVALID_SPEC,
-    LEASE_NOT_HELD,
     RECORD_OF_ANOTHER,
     STATUS_UNREADABLE,
     TOO_MUCH_WORK,
@@ -280,31 +277,17 @@ class Reconciler(Generic[M, P]):
         deleted, intent = migration.metadata.deletion_timestamp, self._kind.intent(migration)
         if deleted is not None:
             intent = self._kind.while_deleted(intent, picture)
-        decision = decide(self._kind.plan(picture), picture, intent, memory.streaks, picture.now)
-        if deleted is not None:
-            decision = self._with_deletion(decision, picture, deleted.timestamp())
         own, free = self._holder(migration.metadata.uid), picture.position.step == PREFLIGHT or picture.position.finished
-        if holder == own or (free and not memory.unheld):
-            return decision                        # Preflight changes nothing, and has a gate of its own for the Lease
-        judge: Judge[P] = Judge("lease", memory.streaks, picture.now)
-        judgement = judge.add("Lease", unknown(
-            LEASE_NOT_HELD, f"nobody can tell whether the Lease of what this migration changes is held: {memory.unheld}",
-            subject="Lease", unblocks="the API server answers for Leases") if memory.unheld else fail(
-            LEASE_NOT_HELD, "another operator or migration holds the Lease of what this one changes", subject="Lease",
-            observed=holder or "nobody yet", threshold=own,
-            unblocks="it is released, or it expires"))
-        return replace(decision, position=picture.position, effects=(), note="", stalled=None,
-                       judged={**decision.judged, judgement.gate: judgement})
-
-    def _with_deletion(self, decision: Decision, picture: P, since: float) -> Decision:
-        """The decision, with the words that the object is being deleted and why it is still there."""
-        verdict = self._kind.check_deletion(picture)
-        judgement = Judgement("Deletion", verdict, Streak(verdict.outcome, since, 0), open=False, overdue=False)
-        return replace(decision, judged={**decision.judged, judgement.gate: judgement})
+        held = holder == own or (free and not memory.unheld)    # Preflight changes nothing, and has its own gate for it
+        every = EveryStep(
+            deletion=None if deleted is None else (self._kind.check_deletion(picture), deleted.timestamp()),
+            lease=None if held else (lease_not_held(own, holder, memory.unheld), picture.now),
+            effects=None if memory.refused is None else (memory.refused, memory.last_pass))
+        return decide(self._kind.plan(picture), picture, intent, memory.streaks, picture.now, every)
 
     def _work_out(self, migration: M, picture: P, memory: _Memory[M, P], holder: str) -> _Outcome[M]:
         """What is decided, and all that is told of it. Pure: `memory` stays as it is."""
-        decision = _with_refusal(self._decide(migration, picture, memory, holder), memory)
+        decision = self._decide(migration, picture, memory, holder)
         passed = max(0.0, picture.now - memory.last_pass)
         spent = spend(memory.spent, passed, picture.position, decision)
         modes = {**memory.modes, **self._kind.observed_modes(picture)}
@@ -381,14 +364,13 @@ class Reconciler(Generic[M, P]):
             self._tell(name, f"fenced, reading again: {error}")
             memory.fenced += 1
             if memory.fenced >= FENCED_OFTEN:
-                memory.refused = _refused(effect, error)
+                memory.refused = refused(effect, error)
         except Refused as error:
             self._tell(name, f"refused: {effect}: {error}", logging.WARNING)
-            memory.refused = _refused(effect, error)
+            memory.refused = refused(effect, error)
         except Unreachable as error:
             self._tell(name, f"failed: {effect}: {error}", logging.WARNING)
-            memory.refused = wait(EFFECT_FAILED, f"{effect}: {error}", subject=str(effect),
-                                  unblocks="whoever was asked answers; it is tried again")
+            memory.refused = failed(effect, error)
             return False
         return True
 
@@ -555,19 +537,3 @@ class Reconciler(Generic[M, P]):
 
 def _place(at: Position) -> tuple[object, ...]:
     return at.attempt, at.direction, at.step, at.batches_done, at.finished
-
-
-def _refused(effect: Effect, error: Exception) -> Verdict:
-    if isinstance(error, NameTaken):
-        return wait(NAME_TAKEN, f"{effect}: {error}", subject=str(effect), unblocks="rename or delete that object")
-    return wait(EFFECT_REFUSED, f"{effect}: {error}", subject=str(effect),
-                unblocks="the budget, quota or right that forbids it allows it")
-
-
-def _with_refusal(decision: Decision, memory: _Memory[M, P]) -> Decision:
-    """The decision, with the last failure of an effect among what is waited for while there is something to be done."""
-    if memory.refused is None or not decision.effects:
-        return decision
-    judge: Judge[P] = Judge("effects", memory.streaks, memory.last_pass)
-    judgement = judge.add("Effects", memory.refused)
-    return replace(decision, judged={**decision.judged, judgement.gate: judgement})

@@ -1,0 +1,57 @@
+"""Gates of every step, whatever the plan: the object's deletion, the Lease, and the last effect that failed.
+
+They judge what the operator knows of itself and of the object, which is in no picture.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from switchover.answers.errors import NameTaken
+from switchover.engine.effects import Effect
+from switchover.engine.gate import Judgement, Streak, Verdict, fail, unknown, wait
+from switchover.reasons.preflight_cluster import NAME_TAKEN
+from switchover.reasons.walk import EFFECT_FAILED, EFFECT_REFUSED, LEASE_NOT_HELD
+
+
+@dataclass(frozen=True, slots=True)
+class EveryStep:
+    """What shuts gates of every step in this pass, and since when; nothing else does. Without the `lease` nothing moves and
+    nothing is done. The others are told: why an object is still there, and what was done in vain, while it is to be done.
+    """
+
+    deletion: tuple[Verdict, float] | None = None
+    lease: tuple[Verdict, float] | None = None
+    effects: tuple[Verdict, float] | None = None
+
+    def judged(self, *, acts: bool) -> Mapping[str, Judgement]:
+        """These gates, in the order in which they are told. `acts`: there is something to be done."""
+        shut = {"Deletion": self.deletion, "Lease": self.lease,
+                "Effects": self.effects if acts and self.lease is None else None}
+        return {name: Judgement(name, verdict, Streak(verdict.outcome, since, 0), open=False, overdue=False)
+                for name, (verdict, since) in ((name, found) for name, found in shut.items() if found is not None)}
+
+
+def lease_not_held(own: str, holder: str, unheld: str) -> Verdict:
+    """`unheld` is why nobody can tell who holds it."""
+    if unheld:
+        return unknown(LEASE_NOT_HELD, f"nobody can tell whether the Lease of what this migration changes is held: {unheld}",
+                       subject="Lease", unblocks="the API server answers for Leases")
+    return fail(LEASE_NOT_HELD, "another operator or migration holds the Lease of what this one changes", subject="Lease",
+                observed=holder or "nobody yet", threshold=own, unblocks="it is released, or it expires")
+
+
+def refused(effect: Effect, error: Exception) -> Verdict:
+    """Somebody does not take it."""
+    if isinstance(error, NameTaken):
+        return wait(NAME_TAKEN, f"{effect}: {error}", subject=str(effect), unblocks="rename or delete that object")
+    return wait(EFFECT_REFUSED, f"{effect}: {error}", subject=str(effect),
+                unblocks="the budget, quota or right that forbids it allows it")
+
+
+def failed(effect: Effect, error: Exception) -> Verdict:
+    """Nobody answers."""
+    return wait(EFFECT_FAILED, f"{effect}: {error}", subject=str(effect),
+                unblocks="whoever was asked answers; it is tried again")
+
+
+NOTHING_SHUT = EveryStep()
