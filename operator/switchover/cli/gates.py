@@ -20,9 +20,8 @@ from switchover.groups.workloads.kinds import KINDS
 from switchover.reasons.reason import Reason, Urgency
 
 ANY = "At any step"
-ASKED: Mapping[str, tuple[type, ...]] = {
-    "switchover.cluster": (ClusterPicture,), "switchover.groups": (GroupPicture, *map(type, KINDS.values()))}
-"""Whose methods a check may call."""
+ASKED: Mapping[str, tuple[type, ...]] = {            # by room, whose methods a check may call
+    "cluster": (ClusterPicture,), "groups": (GroupPicture, *map(type, KINDS.values()))}
 
 
 def gates_of(value: object) -> Iterator[Gate[Any]]:
@@ -87,9 +86,7 @@ def called(function: FunctionType) -> Iterator[object]:
     names = set(names_in(function.__code__))
     for name in names:
         yield function.__globals__.get(name)
-        for package, asked in ASKED.items():
-            if function.__module__.startswith(package):
-                yield from (vars(each).get(name) for each in asked)
+        yield from (vars(each).get(name) for each in ASKED.get(function.__module__.split(".")[1], ()))
     for module in [each for name in names if isinstance(each := function.__globals__.get(name), ModuleType)]:
         if module.__name__.startswith("switchover."):
             yield from (vars(module).get(name) for name in names)
