@@ -4,9 +4,9 @@ A source is the workload as it was seen, an original what is on record of it fro
 kind whose controller takes a pod away before it makes the next, by its own settings alone.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from switchover.engine.effects import Effect
 from switchover.engine.gate import Verdict
@@ -14,7 +14,7 @@ from switchover.groups.picture import Picture
 from switchover.kubernetes.members import MemberPod, MemberWorkload
 
 
-class MemberKind(Protocol):
+class MemberKind(ABC):
     """One kind of workload."""
 
     rises: bool = False
