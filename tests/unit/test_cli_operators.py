@@ -43,10 +43,10 @@ def test_no_operator_is_told_and_one_that_holds_the_lease_is_none_missing(pods: 
     assert list(operators.absent(KAFKA, Act.PAUSE, pods, leases, NOW)) == words
 
 
-def test_what_is_abandoned_without_an_operator_stays_until_one_lets_it_go() -> None:
+def test_what_is_abandoned_without_an_operator_stays_until_one_releases_it() -> None:
     assert list(operators.absent(KAFKA, Act.ABANDON, [], [], NOW)) == [
-        "no operator is seen in namespace shop: your request is recorded, and the object stays until one runs that lets it"
-        " go (switchover doctor)"]
+        "no operator is seen in namespace shop: your request is recorded, and the object stays until one runs that"
+        " releases it (switchover doctor)"]
 
 
 @pytest.mark.parametrize(("release", "told"), [("0.1.0", ""), ("0.0.9", "release 0.0.9"), (None, "release unknown")])

@@ -225,8 +225,8 @@ def _current(branch: Tree, status: MigrationStatus, now: float) -> None:
     moving = [node for node in nodes_of(status) if mode_of(node)]
     shown = moving if len(moving) <= NODES_SHOWN else [node for node in moving if not _arrived(node)][:NODES_SHOWN]
     for node in shown:
-        line = f"{node.name:<20} {node.observed or '?'}" + ("" if _arrived(node) else f" → {mode_of(node)}")
-        branch.add(Text(line, style="green" if _arrived(node) else "yellow"))
+        says = f"{node.name:<20} {node.observed or '?'}" + ("" if _arrived(node) else f" → {mode_of(node)}")
+        branch.add(Text(says, style="green" if _arrived(node) else "yellow"))
     if len(shown) < len(moving):
         branch.add(Text(f"in all {len(moving)}, of which {sum(map(_arrived, moving))} have arrived", style="dim"))
     for item in status.waiting_for:
