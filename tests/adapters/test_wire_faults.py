@@ -231,10 +231,10 @@ async def test_a_broker_that_has_just_started_and_knows_of_none_is_no_evidence()
         groups = WireGroups(access)
         for question in (groups.cluster(), groups.partitions(["t"]), groups.offsets_topic(), patient_wire({}).metadata(
                 node.address), WireOffsets(access).sweep({"g": Asked(frozenset({"t"}))})):
-            with pytest.raises(Unreachable, match=f"{node.address}: has just started, and knows of no broker yet"):
+            with pytest.raises(Unreachable, match=f"{node.address}: has just started, and has no metadata yet"):
                 await question
         assert await known(patient_wire({}).metadata(node.address), stretched(10), WallClock()) == Unknown(
-            f"{node.address}: has just started, and knows of no broker yet", no_metadata=True)
+            f"{node.address}: has just started, and has no metadata yet", no_metadata=True)
 
 
 async def test_a_node_that_wants_a_password_hashed_for_minutes_is_refused() -> None:

@@ -213,7 +213,7 @@ async def test_two_brokers_that_both_answer_for_a_group(
 
 
 @pytest.mark.parametrize(("code", "words"), [
-    (ErrorCode.coordinator_load_in_progress, "is loading group g, which it coordinates since a moment ago"),
+    (ErrorCode.coordinator_load_in_progress, "is loading group g: it has just become its coordinator"),
     (ErrorCode.coordinator_not_available, "finds no coordinator for group g"),
     (ErrorCode.not_coordinator, "does not coordinate group g any more"),
     (ErrorCode.unknown_server_error, "cannot describe group g now: UNKNOWN_SERVER_ERROR"),

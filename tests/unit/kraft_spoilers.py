@@ -217,7 +217,7 @@ def silent(fact: str, *who: object) -> Callable[[Picture], Picture]:
 def untold(broker_id: int) -> Callable[[Picture], Picture]:
     """This broker answers, and knows of nobody."""
     return lambda picture: with_fact(picture, "views", {
-        **picture.facts.views, broker_id: Unknown("has just started, and knows of no broker yet", no_metadata=True)})
+        **picture.facts.views, broker_id: Unknown("has just started, and has no metadata yet", no_metadata=True)})
 
 
 def not_listed(witness: int, broker: int) -> Callable[[Picture], Picture]:

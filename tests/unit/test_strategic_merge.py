@@ -78,18 +78,18 @@ def test_what_a_patch_makes_of_a_container(text, field, expected):
 
 
 @pytest.mark.parametrize(("text", "told"), [
-    ("spec: null", "spec is to be an object"),
+    ("spec: null", "spec must be an object"),
     ("spec: {volumes: [{name: config, $patch: mystery}]}", r"spec\.volumes: \$patch is replace or delete, and not mystery"),
     ("spec: {affinity: {nodeAffinity: {}}, tolerations: [{$patch: delete}]}", r"spec\.tolerations: \$patch has nothing"),
     ("spec: {volumes: [{emptyDir: {}}]}", r"an item of spec\.volumes has no name"),
     ("spec: {volumes: [{name: config, $order: [a]}]}", r"spec\.volumes\.\$order is no directive"),
-    ("spec: {volumes: config}", r"spec\.volumes is to be a list"),
+    ("spec: {volumes: config}", r"spec\.volumes must be a list"),
     ("spec: {volumes: [{name: config, $retainKeys: [name], emptyDir: {}}]}", r"volumes\[config\]\.emptyDir is not among"),
     ("spec: {volumes: [{name: new, emptyDir: {$patch: replace}}]}", r"spec\.volumes\[new\]\.emptyDir: \$patch has nothing"),
     ("spec: {$setElementOrder/tolerations: [a]}", "tolerations is no list that is merged"),
-    ("spec: {containers: [{name: app, env: {A: a}}]}", r"spec\.containers\[app\]\.env is to be a list of objects"),
-    ("spec: {containers: [{name: app, image: 5}]}", r"spec\.containers\[app\]\.image is to be a text"),
-    ("metadata: 5", "metadata is to be an object"),
+    ("spec: {containers: [{name: app, env: {A: a}}]}", r"spec\.containers\[app\]\.env must be a list of objects"),
+    ("spec: {containers: [{name: app, image: 5}]}", r"spec\.containers\[app\]\.image must be a text"),
+    ("metadata: 5", "metadata must be an object"),
 ])
 def test_what_means_nothing_is_told_by_its_place(text, told):
     with pytest.raises(BadPatch, match=told):

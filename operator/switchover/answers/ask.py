@@ -98,7 +98,7 @@ class Answers:
         if not done and spared is not None:
             return spared
         if task.cancelled():                         # Kopf ends every task of a watch that ends
-            raise Unreachable("the question was given up by whoever had asked it")
+            raise Unreachable("whoever asked first gave up")
         return task.result()
 
     async def observed(self, key: Hashable, ask: Callable[[], Awaitable[T]], seconds: float,

@@ -10,7 +10,7 @@ class NotListening(Unreachable):
 
 
 class NoMetadata(Unreachable):
-    """A broker answered that it knows of no broker, not even of itself."""
+    """A broker has just started and answers without a broker, not even itself."""
 
 
 class Refused(Exception):

@@ -152,7 +152,7 @@ def _ordered(items: list[Object], wanted: list[Hashable], before: list[Hashable]
 
 def _check_items(items: Any, key: str, at: str) -> None:
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise BadPatch(f"{at} is to be a list of objects")
+        raise BadPatch(f"{at} must be a list of objects")
     for item in items:
         directive = item.get(PATCH)
         if directive not in (None, "delete", "replace"):
@@ -203,7 +203,7 @@ def _list_of(value: Any, at: str) -> list[Any]:
 
 def _check(value: Any, wanted: type, at: str) -> None:
     if not isinstance(value, wanted):
-        raise BadPatch(f"{at} is to be {_NAMES[wanted]}")
+        raise BadPatch(f"{at} must be {_NAMES[wanted]}")
 
 
 _NAMES: Mapping[type, str] = {dict: "an object", list: "a list", str: "a text"}
@@ -234,7 +234,7 @@ def _plain(value: Any, at: str) -> Any:
 
 def _scalars(values: Any, at: str) -> list[Any]:
     if not isinstance(values, list) or any(isinstance(value, dict | list) for value in values):
-        raise BadPatch(f"{at} is to be a list of plain values")
+        raise BadPatch(f"{at} must be a list of plain values")
     return values
 
 

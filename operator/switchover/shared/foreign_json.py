@@ -65,7 +65,7 @@ def _begin(text: str, at: int, mark: str) -> int:
     """Where what follows that mark begins."""
     at = _end_of_blanks(text, at)
     if text[at:at + 1] != mark:
-        raise ValueError(f"{mark} is missing at letter {at}")
+        raise ValueError(f"{mark} is missing at character {at}")
     return _end_of_blanks(text, at + 1)
 
 

@@ -50,7 +50,7 @@ _NO_CONSUMER_GROUP = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsuppor
 """ConsumerGroupDescribe's answers for a group of another type, and where the consumer protocol is switched off."""
 _ON_THE_MOVE = {
     ErrorCode.not_coordinator: "does not coordinate group {group} any more: its coordinator moves to another broker",
-    ErrorCode.coordinator_load_in_progress: "is loading group {group}, which it coordinates since a moment ago",
+    ErrorCode.coordinator_load_in_progress: "is loading group {group}: it has just become its coordinator",
     ErrorCode.coordinator_not_available: "finds no coordinator for group {group}: its partition of __consumer_offsets "
                                          "has no leader, or is being made",
 }
@@ -162,7 +162,7 @@ class Coordinator:
             answer = await self.connection.ask(
                 list_v5.ListGroupsRequest(states_filter=(), types_filter=()), list_v5.ListGroupsResponse)
         if answer.error_code is ErrorCode.coordinator_load_in_progress:
-            raise Unreachable(f"{self.node}: is loading groups that it coordinates since a moment ago")
+            raise Unreachable(f"{self.node}: is loading groups: it has just become their coordinator")
         succeeded(self.node, answer.error_code, "list groups", "Describe")
         return {str(group.group_id): group for group in answer.groups}
 

@@ -49,7 +49,7 @@ def request(topics: Iterable[str] | None) -> MetadataRequest:
 def knowing(node: Address, answer: MetadataResponse) -> MetadataResponse:
     """The answer, as `metadata` gives it."""
     if not answer.brokers:
-        raise NoMetadata(f"{node}: has just started, and knows of no broker yet")
+        raise NoMetadata(f"{node}: has just started, and has no metadata yet")
     return answer
 
 

@@ -316,7 +316,7 @@ class KubernetesWorkloads:
             raise Refused(str(error)) from None
         except Unreachable as error:
             if "more than one PodDisruptionBudget" in str(error):  # a 500, which never heals by itself
-                raise Refused(f"pod {pod} has more than one PodDisruptionBudget: eviction knows one") from None
+                raise Refused(f"pod {pod} has more than one PodDisruptionBudget, and the eviction API allows one") from None
             raise
 
     async def delete_pod(self, pod: str, uid: str) -> None:
