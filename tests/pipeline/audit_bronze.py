@@ -1,6 +1,6 @@
 """Hand-written captures: what the stories of the audit are told with. Times are ms after T."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import md5
 from pathlib import Path
 from types import MappingProxyType
@@ -25,11 +25,13 @@ class Captures:
     """Rows by table, filed as one capture; a second one without rows closes the range.
 
     As captures do, they describe each group that has committed (without members of types that are not read), and see each of
-    its topics under one id since LONG_AGO, unless something else is told of it.
+    its topics under one id since LONG_AGO, unless something else is told of it. `log`: the partition of `__consumer_offsets`
+    in which everything lies from then on.
     """
 
     def __init__(self) -> None:
         self.rows: dict[str, list[dict[str, Any]]] = {table: [] for table in SCHEMAS}
+        self.log = 7
         self._place = 0
         self._zxid = 0x100
 
@@ -40,7 +42,8 @@ class Captures:
         self.rows["commits"].append({
             "group": group, "topic": topic, "partition": partition, "offset": offset, "leader_epoch": -1,
             "commit_time": None if offset is None else T + at, "record_time": T + at,
-            "version": None if offset is None else 4, "topic_id": topic_id, "log_partition": 7, "log_offset": self._place})
+            "version": None if offset is None else 4, "topic_id": topic_id, "log_partition": self.log,
+            "log_offset": self._place})
 
     def commits(self, group: str, offsets: Iterable[int], at: int, every: int = 1000, topic: str = "orders",
                 topic_id: str | None = None) -> None:
@@ -76,7 +79,7 @@ class Captures:
         """A classic group's record. Clients are called as their members are without `-id`. None: what is no assignment."""
         self._place += 1
         base = {"group": group, "record": "ClassicGroup", "epoch": epoch, "time": T + at, "tombstone": False,
-                "protocol_type": "consumer", "log_partition": 7, "log_offset": self._place}
+                "protocol_type": "consumer", "log_partition": self.log, "log_offset": self._place}
         self.rows["ownership"].append(base)
         self.rows["ownership"] += [
             {**base, "member": member, "client_id": member.removesuffix("-id"),
@@ -92,7 +95,7 @@ class Captures:
                       for numbers in (assigned, pending))
         self.rows["ownership"].append({
             "group": group, "record": "Current", "member": member, "epoch": 1, "state": 0, "time": T + at,
-            "tombstone": False, "assigned": held, "pending": back, "log_partition": 7, "log_offset": self._place})
+            "tombstone": False, "assigned": held, "pending": back, "log_partition": self.log, "log_offset": self._place})
 
     def end(self, topic: str, start: int, end: int, at: int) -> None:
         """Log start and end of partition 0."""
@@ -109,9 +112,11 @@ class Captures:
             {"member": f"m{number}"} for number in range(members)], "time": T + (LONG_AGO if at is None else at)})
 
     def file(self, root: Path, until: int, began: int = -SECOND, holes: object = None, cluster: str = "c",
-             counts: Mapping[str, int] = MappingProxyType({})) -> Store:
-        """Into a store: a capture that began at `began`, and one at `until` that has everything."""
+             counts: Mapping[str, int] = MappingProxyType({}), reached: Sequence[Mapping[str, int]] = ()) -> Store:
+        """Into a store: a capture that began at `began`, and one at `until` that has everything. `reached`: of each of the
+        two, where the next one goes on in `__consumer_offsets`."""
         store = Store(root, cluster)
+        before = len(store.manifests())
         for row in self.rows["znodes"]:
             row.setdefault("time", T + until)
         topics, groups = ({row[name] for row in self.rows[table]}
@@ -127,6 +132,9 @@ class Captures:
             run = new_run()
             files = tuple(store.file(run, table, index, T + at, pa.Table.from_pylist(rows[table], SCHEMAS[table]))
                           for index, table in enumerate(SCHEMAS))
-            inputs = {"holes": holes} if number and holes else {}
-            store.commit(Manifest(number, run, T + at, T + at + 10, inputs, dict(counts) if number else {}, files=files))
+            inputs: dict[str, object] = {"holes": holes} if number and holes else {}
+            if reached:
+                inputs["offsets"] = {"topicId": "two", "next": dict(reached[number])}
+            store.commit(Manifest(
+                before + number, run, T + at, T + at + 10, inputs, dict(counts) if number else {}, files=files))
         return store

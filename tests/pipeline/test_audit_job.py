@@ -11,10 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from switchover.pipeline.audit.report import Report
 
 from pipeline.audit_bronze import LONG_AGO, SECOND, Captures, T, id_of
 from pipeline.few_rows import FEW_ROWS
-from switchover.pipeline.audit.findings import produced
+from switchover.pipeline.audit import job
+from switchover.pipeline.audit.findings import Doubt, of_what_was_read, produced, sentence
 from switchover.pipeline.audit.job import run
 from switchover.pipeline.config import Config
 from switchover.pipeline.outcome import BadConfig, JobFailed, Outcome, Progress
@@ -74,9 +76,22 @@ def test_what_could_not_be_read_leaves_the_verdict_open(spark: SparkSession, tmp
     assert "1 assignments of members could not be read" in manifest["doubts"][1]
 
 
-def test_the_producers_log_decides_what_commits_cannot(spark: SparkSession, tmp_path: Path) -> None:
-    captures = captured()
-    captures.commit("good", None, 10_000)
+def file_of_before(root: Path, captures: Captures, began: int, log: str, reached: int) -> None:
+    """A first capture, of another `__consumer_offsets` than the next ones; captures had no topic ids of commits then."""
+    captures.topic("orders", id_of("orders"), LONG_AGO, began)
+    store = Store(root, "c")
+    tables = {table: pa.Table.from_pylist(rows, SCHEMAS[table]) for table, rows in captures.rows.items()}
+    files = [store.file("run-before", table, 0, T + began, rows) for table, rows in tables.items()]
+    path = root / next(file.path for file in files if file.table == "commits")
+    pq.write_table(tables["commits"].drop_columns(["topic_id"]), path)
+    files = [replace(file, bytes=(root / file.path).stat().st_size) for file in files]
+    inputs = {"offsets": {"topicId": "one", "next": {log: reached}}}
+    store.commit(Manifest(0, "run-before", T + began, T + began + 10, inputs, files=tuple(files)))
+
+
+def test_groups_that_each_have_something_else_are_judged_in_one_audit(spark: SparkSession, tmp_path: Path) -> None:
+    before, captures = Captures(), captured()
+    captures.commit("good", None, 10_000)                     # what lies between, the producers' log decides
     captures.commits("good", [150, 180], 20_000)
     captures.commits("lag", [0, 90], 1000)
     # whatever the producers wrote, nobody knows whether it was to the topic that has this name now
@@ -85,80 +100,75 @@ def test_the_producers_log_decides_what_commits_cannot(spark: SparkSession, tmp_
     captures.commits("again", [0, 50, 100], 10_000, topic="again")
     captures.commit("again", None, 20_000, "again")
     captures.commits("again", [150, 180], 30_000, topic="again")
-    captures.file(tmp_path / "store", UNTIL, holes=[{"partition": 3, "from": 5, "to": 9}])
+    captures.log = 8                                          # where records were gone nothing is proven
+    captures.commits("rewound", [0, 100, 40, 70, 130], 1000)
+    captures.log = before.log = 9                             # which was created again: its offsets began at 0
+    before.commits("goes on", [0, 50, 100], -60_000)
+    before.commits("set back", [0, 100], -57_000)
+    captures.commits("goes on", [150, 200], 1000)
+    captures.commits("set back", [40, 90], 1000)
+    file_of_before(tmp_path / "store", before, -50_000, "9", 6)
+    captures.file(tmp_path / "store", UNTIL, -20_000, [{"partition": 8, "from": 5, "to": 9}], reached=({"9": 0}, {"9": 4}))
     log = tmp_path / "produced"
     log.mkdir()
     (log / "a.jsonl").write_text('{"topic": "orders", "partition": 0, "first": 0, "last": 119}\n'
                                  '{"topic": "orders", "partition": 0, "first": 140, "last": 199}\n'
                                  '{"topic": "again", "partition": 0, "first": 0, "last": 199}\n', encoding="utf-8")
-    groups = {"name": "good"}, {"name": "lag", "expected": "Drained"}, {"name": "nobody\n"}, {"name": "again"}
-    outcome, manifest = audited(configured(tmp_path / "store", *groups, produced=str(log), since=T - 60_000))
+    names = ("good", "nobody\n", "again", "rewound", "goes on", "set back")
+    outcome, manifest = audited(configured(
+        tmp_path / "store", {"name": "lag", "expected": "Drained"}, *({"name": name} for name in names), produced=str(log)))
     assert outcome.verdict == "Violations"                    # though there are doubts
-    assert manifest["violations"] == {"skipped": 1, "left": 1}
-    assert manifest["undecided"] == {"skipped": 1}
-    assert manifest["evidence"][0].startswith("lag orders-0: 90 acknowledged records of [90, 200) not consumed by")
-    assert manifest["evidence"][1].startswith("good orders-0: 30 acknowledged records of [100, 150) passed over at")
-    began, hole, unknown = manifest["doubts"]
-    assert began.startswith("the first capture of Kafka began at 2023")
-    assert hole == "capture 1 found a hole: {'partition': 3, 'from': 5, 'to': 9}"
+    assert manifest["violations"] == {"skipped": 1, "left": 1, "twice": 1}
+    assert manifest["undecided"] == {"skipped": 1, "twice": 1}
+    left, twice, skipped = manifest["evidence"][:3]
+    assert left.startswith("lag orders-0: 90 acknowledged records of [90, 200) not consumed by")
+    assert twice.startswith("set back orders-0: 50 records [40, 90) consumed twice")
+    assert skipped.startswith("good orders-0: 30 acknowledged records of [100, 150) passed over at")
+    assert outcome.summary["recordsTwice"] == 50
+    hole, unknown, gone = manifest["doubts"]
+    assert hole == "capture 2 found a hole: {'partition': 8, 'from': 5, 'to': 9}"
     assert unknown.startswith(r"group 'nobody\n' is not known: no commit"[:40])
+    assert gone.startswith("group rewound: records of __consumer_offsets-8, where it lies, were gone")
+    [evidence] = (tmp_path / "store" / "runs" / "audit" / "c").glob("*/evidence.parquet")
+    rows = {row["group"]: row for row in pq.read_table(evidence).to_pylist() if not row["proven"]}
+    assert {name: row["doubt"] for name, row in rows.items()} == {"again": Doubt.TOPIC, "rewound": Doubt.UNREAD}
+    assert "60 records [40, 100) consumed twice" in sentence(rows["rewound"])
 
-    (log / "b.jsonl").write_text('{"topic": "orders"\n', encoding="utf-8")
-    with pytest.raises(JobFailed, match=r'"orders.* is no range of acknowledged offsets'):
-        produced(spark, log)
-    (log / "b.jsonl").write_text('{"topic": "orders", "partition": 0, "first": 9, "last": 3}\n', encoding="utf-8")
-    with pytest.raises(JobFailed, match="'last': 3"):
-        produced(spark, log)
+
+def test_what_depends_on_no_later_commit_proves_nothing_before_the_end_is_read(spark: SparkSession) -> None:
+    found = spark.createDataFrame(
+        [("twice", True, None, "read"), ("twice", True, None, "unread"), ("left", True, None, "read"),
+         ("deleted", True, None, "read"), ("deleted", False, "late", "read")],
+        "kind string, proven boolean, doubt string, group string")
+
+    def judged(*, to_the_end: bool) -> list[tuple[bool, str | None]]:
+        rows = of_what_was_read(found, ["unread"], to_the_end=to_the_end).collect()
+        return [(row["proven"], row["doubt"]) for row in rows]
+
+    assert judged(to_the_end=True) == [(True, None), (False, "unread"), (True, None), (True, None), (False, "late")]
+    assert judged(to_the_end=False) == [(True, None), *[(False, "unread")] * 3, (False, "late")]
+
+
+def test_it_judges_without_a_capture_of_the_end_once_it_has_waited(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    captured().file(tmp_path, UNTIL)
+    monkeypatch.setattr(job, "session", lambda settings, name: None)
+    monkeypatch.setattr(job, "judge", lambda spark, store, settings, span, progress: Report(
+        store.cluster, ["good"], span.since, span.until, span.band))
+    for until, waits in ((T + UNTIL, False), (T + UNTIL + 1, True)):
+        assert run(configured(tmp_path, {"name": "good"}, until=until, waitSeconds=1), Progress()).verdict == "Clean"
+        assert ("waiting for a capture that begins at" in capsys.readouterr().out) is waits
+
+
+def test_a_producers_log_that_cannot_be_read_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(BadConfig, match=r"no \*\.jsonl"):
         produced(spark, tmp_path)
-
-
-def test_where_records_were_gone_nothing_is_proven_of_the_groups_that_lie_there(spark: SparkSession, tmp_path: Path) -> None:
-    """Nor, where no capture came after the end, that a group has not gone on."""
-    captures = captured()
-    captures.commits("rewound", [0, 100, 40, 70, 130], 1000)
-    captures.commit("elsewhere", 10, 1000, "short")
-    captures.rows["commits"][-1]["log_partition"] = 8
-    captures.end("short", 90, 200, 30_000)
-    captures.file(tmp_path, UNTIL, holes=[{"partition": 7, "from": 5, "to": 9}])
-    outcome, manifest = audited(configured(tmp_path, {"name": "rewound"}, {"name": "elsewhere"}, until=T + UNTIL + 1,
-                                           waitSeconds=0))
-    assert (outcome.verdict, manifest["violations"]) == ("Indeterminate", {})
-    assert manifest["undecided"] == {"twice": 1, "deleted": 1}
-    [gone] = [words for words in manifest["doubts"] if words.startswith("group rewound")]
-    assert gone.endswith("records of __consumer_offsets-7, where it lies, were gone before they were read")
-    assert not [words for words in manifest["doubts"] if words.startswith("group elsewhere")]
-    report = next((tmp_path / "runs" / "audit" / "c").glob("*/report.txt")).read_text(encoding="utf-8")
-    assert "60 records [40, 100) consumed twice from 2023-11-14T22:13:23.000Z on, but not all of the group" in report
-    assert "deleted by retention before they were consumed, by 2023-11-14T22:13:50.000Z, but not all" in report
-
-
-def test_captures_of_before_are_read_and_those_of_another_log_come_after_them(spark: SparkSession, tmp_path: Path) -> None:
-    """Captures had no topic ids of commits; and `__consumer_offsets` was created again, so that its offsets began at 0."""
-    first, second = Captures(), Captures()
-    first.commits("goes on", [0, 50, 100], -60_000)
-    first.commits("set back", [0, 100], -57_000)
-    second.commits("goes on", [150, 200], 1000)
-    second.commits("set back", [40, 90], 1000)
-    store = Store(tmp_path, "c")
-    inputs = [{"offsets": {"topicId": "one", "next": {"7": 6}}},
-              {"offsets": {"topicId": "two", "next": {"7": 0}}, "holes": [{"partition": 7, "from": 6, "to": None}]},
-              {"offsets": {"topicId": "two", "next": {"7": 4}}}]
-    for number, (began, captures) in enumerate(((-50_000, first), (-20_000, Captures()), (UNTIL, second))):
-        captures.topic("orders", id_of("orders"), LONG_AGO, began)
-        for name in ("goes on", "set back"):
-            captures.group(name, began)
-        tables = {table: pa.Table.from_pylist(rows, SCHEMAS[table]) for table, rows in captures.rows.items()}
-        files = [store.file(f"run-{number}", table, 0, T + began, rows) for table, rows in tables.items()]
-        if captures is first:
-            path = tmp_path / next(file.path for file in files if file.table == "commits")
-            pq.write_table(tables["commits"].drop_columns(["topic_id"]), path)
-            files = [replace(file, bytes=(tmp_path / file.path).stat().st_size) for file in files]
-        store.commit(Manifest(number, f"run-{number}", T + began, T + began + 10, inputs[number], files=tuple(files)))
-    outcome, manifest = audited(configured(tmp_path, {"name": "goes on"}, {"name": "set back"}))
-    assert (manifest["violations"], manifest["undecided"]) == ({"twice": 1}, {})
-    assert manifest["evidence"][0].startswith("set back orders-0: 50 records [40, 90) consumed twice")
-    assert outcome.summary["recordsTwice"] == 50
+    (tmp_path / "b.jsonl").write_text('{"topic": "orders"\n', encoding="utf-8")
+    with pytest.raises(JobFailed, match=r'"orders.* is no range of acknowledged offsets'):
+        produced(spark, tmp_path)
+    (tmp_path / "b.jsonl").write_text('{"topic": "orders", "partition": 0, "first": 9, "last": 3}\n', encoding="utf-8")
+    with pytest.raises(JobFailed, match="'last': 3"):
+        produced(spark, tmp_path)
 
 
 def test_what_cannot_be_audited_is_said(tmp_path: Path) -> None:
