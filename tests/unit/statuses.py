@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from switchover.api.status import UNSEEN
@@ -16,6 +17,7 @@ Object = dict[str, Any]
 POLICIES = ("OnCompletion", "OnAcceptance")
 
 
+@cache
 def all_objects() -> list[Object]:
     """One of each sort: which kind, what is wanted, where it is, and the conditions."""
     every = [each for policy in POLICIES for each in (*_clusters(policy), *_groups(policy))]

@@ -202,15 +202,21 @@ def place(walk: Walk) -> Place:
     return at.step, at.opened is not None, at.batch.index if at.batch is not None else 0
 
 
+_RECORDS: dict[str, dict[Place, Mapping[str, Any]]] = {}
+
+
 async def records(plan: str) -> dict[Place, Mapping[str, Any]]:
     """The status at each place of a migration."""
-    operated, found = Operated(PLANS[plan](), lambda call: ""), {}
+    if plan in _RECORDS:
+        return _RECORDS[plan]
+    operated, found = Operated(PLANS[plan](), lambda call: ""), dict[Place, Mapping[str, Any]]()
 
     def looked() -> bool:
         found.setdefault(place(operated.walk), operated.walk.migration.manifest()["status"])
         return operated.walk.ended()
 
     await operated.until(looked)
+    _RECORDS[plan] = found
     return found
 
 

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -197,13 +198,18 @@ def after_two_passes(walk: Walk) -> Walk:
 Check = Callable[[str, random.Random, Walk], None]
 
 
+@cache
+def all_moments(plan: str) -> list[tuple[str, Walk]]:
+    return list(moments(PLANS[plan]()))
+
+
 def from_some_moments(plan: str, count: int, check: Check) -> Counter[str]:
     """Check so many moments of a plan; how many these are, of how many."""
-    everything = list(moments(PLANS[plan]()))
+    everything = all_moments(plan)
     chosen, dice = samples.taken(everything, count), random.Random(f"{samples.SAMPLE} {plan}")
     for moment, begun in chosen:
         try:
-            check(plan, dice, begun)
+            check(plan, dice, copy.deepcopy(begun))
         except AssertionError as error:
             raise AssertionError(f"{plan}, back from {moment}, SAMPLE={samples.SAMPLE}: {error}") from error
     return Counter(chosen=len(chosen), everything=len(everything))
