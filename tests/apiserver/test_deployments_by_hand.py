@@ -12,13 +12,13 @@ from apiserver.consumers import until
 from apiserver.test_member_deployments import TOTAL, Roll, roll, wanted
 
 __all__ = ["roll"]                                      # a fixture
-GUIDE = Path(__file__).parents[2] / "docs" / "user-guide.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "group-deployments.md"
 
 
 def commands() -> list[list[str]]:
     """Those that take it back, as words without `kubectl`."""
-    block = GUIDE.read_text().partition("### By hand")[2].split("```")[1]
-    return [shlex.split(line, comments=True)[1:] for line in block.strip().splitlines()]
+    block = GUIDE.read_text().partition("## By hand")[2].split("```")[1]
+    return [shlex.split(line, comments=True)[1:] for line in block.replace("\\\n", "").strip().splitlines()]
 
 
 @pytest.mark.parametrize("moved", [2, TOTAL])

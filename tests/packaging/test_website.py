@@ -52,11 +52,11 @@ def test_links_to_files_outside_docs_have_pages(site: Path) -> None:
 
 FAULTS = {
     "[gone](gone.md)": "'gone.md'",
-    "[gone](user-guide.md#gone)": "'user-guide.md#gone'",
+    "[gone](second.md#gone)": "'second.md#gone'",
     "[gone](../helm/gone.yaml)": "'../helm/gone.yaml'",
-    "[absolute](/user-guide.md)": "'/user-guide.md'",
+    "[absolute](/second.md)": "'/second.md'",
     "![gone](gone.svg)": "'gone.svg'",
-    "a page in no navigation": '  - user-guide.md',
+    "a page in no navigation": '  - second.md',
 }
 """What a page says, or is, and how the failure names it."""
 LISTS = """Above:
@@ -81,11 +81,11 @@ SHOWN = """</p><ul><li><p>one</p><pre>a:b:1</pre></li><li><p>two</p><ul><li>inne
 <ol><li>three<ul><li>four</li></ul></li></ol><pre>-code</pre>""".replace("\n", "")
 
 
-def build(folder: Path, text: str, nav: str = "index.md, user-guide.md",
+def build(folder: Path, text: str, nav: str = "index.md, second.md",
           repository: str = "") -> subprocess.CompletedProcess[str]:
     (folder / "docs").mkdir()
     (folder / "docs" / "index.md").write_text(f"# One\n\n{text}\n")
-    (folder / "docs" / "user-guide.md").write_text("# Two\n\n## Install\n")
+    (folder / "docs" / "second.md").write_text("# Two\n\n## Install\n")
     (folder / "mkdocs.yml").write_text(f"INHERIT: {ROOT}/website/mkdocs.yml\ndocs_dir: docs\nsite_dir: site\nnav: [{nav}]\n"
                                        f"hooks: [{ROOT}/website/hooks.py]\nextra_css: []\n")
     return run("build/docs/bin/mkdocs", "build", "--config-file", str(folder / "mkdocs.yml"), REPOSITORY=repository)
@@ -98,7 +98,7 @@ def test_what_leads_nowhere_fails_and_is_named(tmp_path: Path) -> None:
 
 
 def test_lists_and_links_are_what_github_makes_of_them(tmp_path: Path) -> None:
-    made = build(tmp_path, f"[code](../Dockerfile) and [prose](user-guide.md#install)\n\n{LISTS}")
+    made = build(tmp_path, f"[code](../Dockerfile) and [prose](second.md#install)\n\n{LISTS}")
     assert made.returncode == 0, made.stderr
     page = (tmp_path / "site" / "index.html").read_text()
     assert 'href="repository/Dockerfile.html"' in page

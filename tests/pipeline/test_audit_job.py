@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from switchover.pipeline.audit.report import Report
 
 from pipeline.audit_bronze import LONG_AGO, SECOND, Captures, T, id_of
 from pipeline.few_rows import FEW_ROWS
 from switchover.pipeline.audit import job
 from switchover.pipeline.audit.findings import Doubt, of_what_was_read, produced, sentence
 from switchover.pipeline.audit.job import run
+from switchover.pipeline.audit.verdict import Report
 from switchover.pipeline.config import Config
 from switchover.pipeline.outcome import BadConfig, JobFailed, Outcome, Progress
 from switchover.pipeline.store import Manifest, Store

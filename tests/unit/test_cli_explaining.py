@@ -72,7 +72,7 @@ def test_a_field_is_explained_in_each_kind_that_has_it(what: str, lines: list[st
 
 @pytest.mark.parametrize(("what", "hint"), [
     ("awaitingApproval", "did you mean AwaitingApproval"), ("spec.nothing", "reasons stand in"), ("", "is neither"),
-    ("../user-guide", "is neither a reason nor a finding nor a gate nor a field")])
+    ("../install", "is neither a reason nor a finding nor a gate nor a field")])
 def test_what_is_neither_is_refused_with_what_comes_near(what: str, hint: str) -> None:
     with pytest.raises(Refused, match=hint):
         explain(what)

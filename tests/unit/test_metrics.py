@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
@@ -38,7 +37,6 @@ from unit.statuses import all_objects
 from unit.test_kraft_status import PICTURES, folded, taken_back
 
 KINDS = {"KafkaMigration": kafka_migrations(Policy(), ""), "ConsumerGroupMigration": consumer_group_migrations(Policy())}
-GUIDE = Path(__file__).parents[2] / "docs" / "user-guide.md"
 
 
 def told(picture: Picture) -> KafkaMigrationStatus:
@@ -294,15 +292,6 @@ def test_what_waits_and_how_old_the_watches_are_is_asked_at_each_scrape() -> Non
         told = [registry.get_sample_value(f"switchover_{name}")
                 for name in ("passes_waiting", "passes_running", "watch_age_seconds")]
         assert told == seen
-
-
-def test_every_metric_is_in_the_guide_with_its_type_and_labels():
-    rows = dict(re.findall(r"^\| `(switchover_\w+)` \| (\w+ \| [^|]*?) \|", GUIDE.read_text(), re.MULTILINE))
-    own = {
-        f"{name}_total" if metric.counter else name:
-            f"{'counter' if metric.counter else 'gauge'} | {', '.join(f'`{label}`' for label in metric.labels)}".rstrip()
-        for name, metric in METRICS.items()}
-    assert {name: rows.get(name, "").strip() for name in own} == own
 
 
 def test_a_broker_has_a_metadata_type_in_every_mode() -> None:

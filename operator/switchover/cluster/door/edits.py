@@ -1,7 +1,7 @@
 """What the door changes of the file that Kafka would get, as its directives: the modes without the user's file.
 
 The modes are those of docs/facts/kraft.md#configurations. To the door a mode is a letter: a marker begins with it, and must
-not change under a broker that runs (the table is in docs/user-guide.md#what-happens-to-the-pods). Nothing of the
+not change under a broker that runs (the table is in docs/guide/pods.md). Nothing of the
 user's file need be known here, since the door reads it in the pod, passwords included.
 """
 

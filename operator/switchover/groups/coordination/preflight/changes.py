@@ -29,7 +29,7 @@ def find_python(picture: Picture) -> Iterator[Verdict]:
                    " bridge of a Java application is its processing in Python for as long as the migration takes",
                    subject="bridge",
                    cure="where that cannot be, move offline: stop every old consumer, write ZooKeeper's offsets to Kafka"
-                        " (docs/user-guide.md), start the KafkaConsumers")
+                        " (docs/guide/coordination.md), start the KafkaConsumers")
 
 
 CHECKS = (
