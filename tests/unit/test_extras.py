@@ -13,7 +13,7 @@ README = (Path(__file__).parents[2] / "README.md").read_text()
 
 
 def test_the_readme_names_the_commands_of_each_extra() -> None:
-    rows = dict(re.findall(r"^\| `pip install '\.\[(\w+)\]'` \| (.*) \|$", README, re.MULTILINE))
+    rows = dict(re.findall(r"^\* `pip install '\.\[(\w+)\]'`: (.*?)(?=^\*|^$)", README, re.MULTILINE | re.DOTALL))
     every = {*typer.main.get_command(app).commands}     # type: ignore[attr-defined]
     assert {*re.findall(r"`(?:switchover )?(\w+)`", rows["cli"])} == every - {*OF_COMMAND}
     for command, extra in OF_COMMAND.items():
