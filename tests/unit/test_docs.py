@@ -1,8 +1,12 @@
-"""The tests that prove what the documents say are there. Their links: test_citations.py."""
+"""The tests that prove what the documents say are there, and so are the commands. Their links: test_citations.py."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+import typer
+
+from switchover.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
@@ -31,6 +35,21 @@ def test_the_tests_that_are_named_exist() -> None:
     assert {"unit", "simulation", "apiserver", "sandbox"} <= set(LAYERS)
     assert list(missing_tests()) == []
     assert list(missing_functions()) == []
+
+
+def wrong_commands() -> Iterator[str]:
+    commands = typer.main.get_command(app).commands     # type: ignore[attr-defined]
+    for page in PAGES:
+        for line in re.findall(r"(?:^|\$ |`|-- )switchover ([a-z][^`\n#|…]*)", page.read_text(), re.MULTILINE):
+            name, *rest = line.split()
+            known = {each for param in getattr(commands.get(name), "params", ()) for each in param.opts}
+            given = {each.partition("=")[0] for each in rest if re.match(r"--[a-z]", each)} - {"--help"}
+            if name not in commands or (name != "pipeline" and given - known):
+                yield f"{page.relative_to(ROOT)}: switchover {line.strip()}"
+
+
+def test_the_commands_on_the_pages_are_the_programs_own() -> None:
+    assert list(wrong_commands()) == []
 
 
 def test_each_defect_of_the_front_doors_is_held_by_a_test() -> None:
