@@ -131,7 +131,7 @@ def metrics() -> str:
                 ", ".join(f"`{label}`" for label in labels[family.name]), said(family.documentation, family.name))
             for family in sorted(registry.collect(), key=lambda family: family.name)]
     return (f"# Metrics\n\n{MADE}\nOn port 9090. What they are for, and what is worth an alert: "
-            "[the user guide](../guide/watch.md#prometheus).\n\n"
+            "[watch it](../guide/watch.md#prometheus).\n\n"
             "| metric | type | labels | says |\n|---|---|---|---|\n" + "".join(rows))
 
 
