@@ -39,11 +39,13 @@ def fill(servers: str, groups: int, partitions: int) -> list[str]:
     for future in admin.create_topics([NewTopic(topic, partitions, 1) for topic in topics], request_timeout=300).values():
         future.result()
     names = [f"group-{number}" for number in range(groups)]
+    committed = []
     for number, name in enumerate(names):
         offsets = [TopicPartition(topics[number // SHARED], partition, 0) for partition in range(partitions)]
-        for future in admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(name, offsets)],
-                                                         request_timeout=60).values():
-            future.result()
+        committed += admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(name, offsets)],
+                                                        request_timeout=300).values()
+    for future in committed:
+        future.result()
     return names
 
 

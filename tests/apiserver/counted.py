@@ -26,9 +26,9 @@ EVERY = 0.05                # seconds between two wake-ups, whose lateness is th
 
 counts: Counter[str] = Counter()
 late: list[float] = []
-passes: list[float] = []
+passes: list[tuple[float, float, str]] = []
 looked: set[str] = set()
-RECENT = 5000
+RECENT = 60.0               # seconds, of which lateness and passes are counted: those after a start are others'
 
 
 def count() -> None:
@@ -63,7 +63,7 @@ def count() -> None:
         try:
             return await begin(self, name, *arguments, **options)
         finally:
-            passes.append(time.monotonic() - begun)
+            passes.append((time.monotonic(), time.monotonic() - begun, name))
             looked.add(name)
             counts["passes"] += 1
 
@@ -82,12 +82,16 @@ async def tell(file: Path) -> None:
         late.append(time.monotonic() - due)
         if len(late) > 1 and time.monotonic() - told >= 0.25:
             told = time.monotonic()
-            recent = late[-1200:]
+            recent = late[-round(RECENT / EVERY):]
             figures: dict[str, float] = {"looked": len(looked), "late_most": max(recent)}
             figures["late_p99"] = statistics.quantiles(recent, n=100)[98]
-            if len(passes) > 1:
-                hundredths = statistics.quantiles(passes[-RECENT:], n=100)
+            lasted = {of: [took for ended, took, name in passes if ended > told - RECENT and (name == "largest") is of]
+                      for of in (False, True)}
+            if len(lasted[False]) > 1:
+                hundredths = statistics.quantiles(lasted[False], n=100)
                 figures |= {"pass_p50": hundredths[49], "pass_p99": hundredths[98]}
+            if lasted[True]:
+                figures |= {"largest_p50": statistics.median(lasted[True]), "largest_most": max(lasted[True])}
             new = file.with_suffix(".new")
             new.write_text(json.dumps({**counts, **figures}))
             new.rename(file)
