@@ -1,6 +1,6 @@
 """How checks read a picture: the value or, while it is unknown, `Unseen` with what the check answers then."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from switchover.answers.observed import Known
 from switchover.engine.gate import Unseen, seen, unknown
@@ -8,7 +8,7 @@ from switchover.groups.coordination.members import Members
 from switchover.groups.facts import GroupSample, StoreSample
 from switchover.groups.picture import Fleet, Picture
 from switchover.kafka.group import BrokerGroups, Group, OffsetsTopic
-from switchover.kubernetes.members import MemberWorkload
+from switchover.kubernetes.members import MemberPod, MemberWorkload
 from switchover.reasons.brokers import BROKERS_UNKNOWN, ZOOKEEPER_UNKNOWN
 from switchover.reasons.lag import GROUP_UNKNOWN
 from switchover.reasons.members import OFFSETS_TOPIC_UNKNOWN, OFFSETS_UNKNOWN, PARTITIONS_UNKNOWN
@@ -27,6 +27,12 @@ def group_of(picture: Picture) -> Group:
 
 def fleet_of(picture: Picture) -> Fleet:
     return seen(picture.facts.fleet, NOT_OBSERVED)
+
+
+def pods_of(picture: Picture) -> Sequence[tuple[str, str, MemberPod]]:
+    """As `picture.pods()`, where the workloads were seen."""
+    fleet_of(picture)
+    return picture.pods()
 
 
 def offsets_of(picture: Picture) -> tuple[GroupSample, ...]:

@@ -11,7 +11,7 @@ from switchover.groups.gates.membership import (
     restarts,
 )
 from switchover.groups.picture import TARGET, Picture
-from switchover.groups.reading import fleet_of, members_of, samples
+from switchover.groups.reading import members_of, pods_of, samples
 from switchover.kubernetes.members import MemberPod
 from switchover.reasons.coordination import WRONG_CONSUMER
 from switchover.reasons.members import MEMBER_MISSING, MEMBERS_NOT_MOVED, NOT_A_MEMBER
@@ -29,7 +29,6 @@ def kinds_in(picture: Picture, members: Members, pod: MemberPod) -> tuple[Consum
 def check_new_pods_join(picture: Picture) -> Verdict:
     """Shut only by what will not heal: a pod that fails, that stays out of the group, or is another kind of consumer."""
     members = members_of(picture)
-    fleet_of(picture)
     for mode, pod in new_pods(picture):
         kinds, wanted = kinds_in(picture, members, pod), picture.consumer(mode)
         up = picture.now - pod.started_at if pod.ready and pod.started_at is not None else 0.0
@@ -50,8 +49,7 @@ def check_new_pods_join(picture: Picture) -> Verdict:
 def check_pods_are_members(picture: Picture) -> Verdict:
     """Every pod takes part as the kind of consumer that its mode is."""
     members = members_of(picture)
-    fleet_of(picture)
-    for _, mode, pod in picture.pods():
+    for _, mode, pod in pods_of(picture):
         if (found := no_member_to_be(mode, pod)) is not None:
             return found
         if not picture.takes_part(pod, mode):
@@ -64,8 +62,7 @@ def check_pods_are_members(picture: Picture) -> Verdict:
 
 def check_no_foreign_members(picture: Picture) -> Verdict:
     members = members_of(picture)
-    fleet_of(picture)
-    ours = {pod.name for _, _, pod in picture.pods()}
+    ours = {pod.name for _, _, pod in pods_of(picture)}
     known = {member.member_id for _, _, pod in picture.pods() for member in picture.kafka_consumers_of(pod)}
     strangers = [each for pod, ids in members.by_pod.items() if pod not in ours for each in ids]
     strangers += [f"{member.client_id} at {member.host}" for member in members.kafka_consumers

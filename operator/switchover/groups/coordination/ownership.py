@@ -6,7 +6,7 @@ from switchover.groups.coordination.members import Consumer, Members, pod_of
 from switchover.groups.gates.convergence import UNOWNED_SECONDS, not_stable
 from switchover.groups.gates.progress import progressed
 from switchover.groups.picture import Picture
-from switchover.groups.reading import fleet_of, members_of, offsets_of, partitions_of, samples
+from switchover.groups.reading import members_of, offsets_of, partitions_of, pods_of, samples
 from switchover.kafka.group import GroupState
 from switchover.kubernetes.members import MemberPod
 from switchover.reasons.coordination import MALFORMED_REGISTRATION, MODES_DIFFER, OWNERS_UNSETTLED
@@ -84,9 +84,8 @@ def owned_by(picture: Picture, members: Members, pod: MemberPod, consumer: Consu
 def check_progressed(picture: Picture) -> Verdict:
     """Every partition that a new pod owns, and that has records, has moved on since it owns it."""
     found, members = offsets_of(picture), members_of(picture)
-    fleet_of(picture)
     owned: dict[str, frozenset[TopicPartition]] = {}
-    for _, mode, pod in picture.pods():
+    for _, mode, pod in pods_of(picture):
         consumer = picture.consumer(mode) if mode and mode == picture.moved_to else None
         if consumer is not None:
             owned[pod.name] = owned_by(picture, members, pod, consumer)

@@ -3,7 +3,7 @@
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.engine.gate import Gate, Verdict, passed, wait
 from switchover.groups.picture import Picture
-from switchover.groups.reading import fleet_of, group_of, samples
+from switchover.groups.reading import group_of, pods_of, samples
 from switchover.kafka.group import GroupState
 from switchover.reasons.ending import SOAKING
 from switchover.reasons.members import GROUP_NOT_EMPTY, PODS_ENDING
@@ -22,8 +22,7 @@ def check_soaked(picture: Picture) -> Verdict:
 def check_empty(picture: Picture) -> Verdict:
     """Every member has left: only then does the coordinator take the group by the other protocol, whatever its policy."""
     group = group_of(picture)
-    fleet_of(picture)
-    if pods := [pod.name for _, _, pod in picture.pods()]:
+    if pods := [pod.name for _, _, pod in pods_of(picture)]:
         return wait(PODS_ENDING, f"{len(pods)} pods are still there", subject=pods[0], observed=len(pods), threshold=0,
                     unblocks="they end")
     if group.members or group.state not in (GroupState.EMPTY, GroupState.DEAD):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from switchover.engine.gate import NAMED, Gate, Verdict, fail, passed, several, wait
 from switchover.groups.picture import ORIGINAL, Picture
-from switchover.groups.reading import fleet_of, group_of, samples
+from switchover.groups.reading import fleet_of, group_of, pods_of, samples
 from switchover.groups.refusals import why_refused
 from switchover.kafka.group import GroupType, MemberProtocol
 from switchover.kubernetes.members import MemberPod
@@ -32,7 +32,7 @@ SESSION_SECONDS = 60.0
 def new_pods(picture: Picture) -> Iterator[tuple[str, MemberPod]]:
     """Pods of a mode that the migration brought, on the way there; on the way back those of the original."""
     back = picture.position.direction == "Backward"
-    for _, mode, pod in picture.pods():
+    for _, mode, pod in pods_of(picture):
         if mode and (mode == ORIGINAL) is back and not pod.terminating:
             yield mode, pod
 
@@ -89,7 +89,6 @@ def judge_strangers(group: str, strangers: Sequence[str]) -> Verdict:
 def check_new_pods_join(picture: Picture) -> Verdict:
     """Shut only by what will not heal: a pod that fails, that stays out of the group, or joins by the wrong protocol."""
     group = group_of(picture)
-    fleet_of(picture)
     for mode, pod in new_pods(picture):
         members, wanted = picture.members_of(pod), picture.protocol(mode)
         up = picture.now - pod.started_at if pod.ready and pod.started_at is not None else 0.0
@@ -114,8 +113,7 @@ def check_new_pods_join(picture: Picture) -> Verdict:
 def check_pods_are_members(picture: Picture) -> Verdict:
     """Every pod of the managed workloads is a member by the protocol of its mode, and every member has its pod."""
     group_of(picture)
-    fleet_of(picture)
-    for _, mode, pod in picture.pods():
+    for _, mode, pod in pods_of(picture):
         if (found := no_member_to_be(mode, pod)) is not None:
             return found
         wanted = picture.protocol(mode)

@@ -6,7 +6,7 @@ from itertools import pairwise
 from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.groups.facts import GroupSample
 from switchover.groups.picture import Picture
-from switchover.groups.reading import fleet_of, group_of, offsets_of
+from switchover.groups.reading import group_of, offsets_of, pods_of
 from switchover.lag.group import TopicPartition
 from switchover.reasons.lag import COMMIT_WENT_BACK, NO_PROGRESS_YET, PARTITION_STALLED
 
@@ -35,8 +35,7 @@ def check_goes_on(picture: Picture) -> Verdict:
 def check_progressed(picture: Picture) -> Verdict:
     """Every partition that a new pod owns, and that has records, has moved on since the pod owns it."""
     found, group = offsets_of(picture), group_of(picture)
-    fleet_of(picture)
-    owned = {pod.name: picture.owned_by(pod) for _, mode, pod in picture.pods() if mode == picture.moved_to}
+    owned = {pod.name: picture.owned_by(pod) for _, mode, pod in pods_of(picture) if mode == picture.moved_to}
     return progressed(found, group.epoch, owned)
 
 
