@@ -4,7 +4,9 @@ import pytest
 
 from made_reasons import fail, unknown, wait
 from switchover.api.status import Verdict as Outcome
-from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, passed
+from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, passed, seen
+from switchover.outside.observed import Known, Observed, Unknown
+from switchover.reasons.walk import NOT_OBSERVED
 
 PASS = passed("all is well")
 NOT_PASSING = [wait("Waiting", "not yet"), fail("Failed", "somebody must act"), unknown("NotObserved", "no answer")]
@@ -32,6 +34,15 @@ def test_a_plain_gate_opens_with_its_first_pass():
 @pytest.mark.parametrize("verdict", NOT_PASSING, ids=lambda verdict: verdict.outcome)
 def test_only_a_pass_opens_a_gate(verdict):
     assert not Passes().judge(verdict).open
+
+
+def test_a_gate_that_cannot_see_a_fact_answers_why():
+    gate: Gate[Observed[int]] = Gate("Healthy", lambda fact: passed(
+        f"{seen(fact, NOT_OBSERVED, 'broker 1', 'it answers', saying='no number: ')} is fine"))
+    assert gate.check(Known(7, 0.0)).message == "7 is fine"
+    blind = gate.check(Unknown("no answer"))
+    assert (blind.outcome, blind.reason, blind.subject) == (Outcome.UNKNOWN, "NotObserved", "broker 1")
+    assert (blind.message, blind.unblocks) == ("no number: no answer", "it answers")
 
 
 def test_a_gate_that_wants_three_samples_opens_with_the_third():
