@@ -36,18 +36,20 @@ def samples(picture: Picture) -> int:
     return picture.spec.gates.stable_samples
 
 
+def unless_coming_up(picture: Picture, asked: Observed[object]) -> None:
+    """Where controllers do not answer, and one of them comes up, that is why."""
+    if not isinstance(asked, Known) and (coming := controllers_coming_up(picture)) is not None:
+        raise Unseen(coming)
+
+
 def log_of(picture: Picture) -> LogImage:
-    log = picture.facts.log
-    if isinstance(log, Known):
-        return log.value
-    raise Unseen(controllers_coming_up(picture) or unknown(METADATA_LOG_UNKNOWN, log.why, subject="metadata log"))
+    unless_coming_up(picture, picture.facts.log)
+    return seen(picture.facts.log, METADATA_LOG_UNKNOWN, "metadata log")
 
 
 def quorum_of(picture: Picture) -> Quorum:
-    quorum = picture.facts.quorum
-    if isinstance(quorum, Known):
-        return quorum.value
-    raise Unseen(controllers_coming_up(picture) or unknown(QUORUM_UNKNOWN, quorum.why, subject="quorum"))
+    unless_coming_up(picture, picture.facts.quorum)
+    return seen(picture.facts.quorum, QUORUM_UNKNOWN, "quorum")
 
 
 def pods_of_controllers(picture: Picture) -> Mapping[str, Pod]:

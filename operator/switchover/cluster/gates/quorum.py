@@ -12,8 +12,9 @@ from switchover.cluster.reading import (
     phases_of_controllers,
     quorum_of,
     samples,
+    unless_coming_up,
 )
-from switchover.engine.gate import Gate, Verdict, fail, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown, wait
 from switchover.kafka.node import NOT_LISTENING, Quorum
 from switchover.metadata.image import LogImage, MigrationState
 from switchover.reasons.controllers import (
@@ -72,19 +73,18 @@ def _voters_caught_up(picture: Picture, quorum: Quorum, spared: frozenset[int] =
 def check_controllers_ready(picture: Picture) -> Verdict:
     log = log_of(picture)
     for name, node_id in sorted(picture.controllers.items(), key=lambda each: each[1]):
-        answer = picture.facts.answers.get(node_id, Unknown(f"controller {node_id} was not asked"))
-        if not isinstance(answer, Known):
-            return controllers_coming_up(picture) or unknown(
-                CONTROLLER_UNKNOWN, answer.why, subject=f"controller {node_id}")
-        if answer.value == NOT_LISTENING and (found := controllers_coming_up(picture)) is not None:
+        asked = picture.facts.answers.get(node_id, Unknown(f"controller {node_id} was not asked"))
+        unless_coming_up(picture, asked)
+        answer = seen(asked, CONTROLLER_UNKNOWN, f"controller {node_id}")
+        if answer == NOT_LISTENING and (found := controllers_coming_up(picture)) is not None:
             return found
-        if not (log.controllers.get(node_id, False) if _registers(log) else answer.value.zk_migration_ready):
+        if not (log.controllers.get(node_id, False) if _registers(log) else answer.zk_migration_ready):
             again = name in picture.position.rescued
             return wait(CONTROLLER_NOT_READY, f"controller {node_id} has not registered as ready to migrate"
                         + (", nor when it was restarted" if again else ""), subject=f"controller {node_id}",
                         unblocks=f"look at the log of {name}; delete the pod once it can reach the leader" if again else
                         f"it registers; one that does not within {REGISTRATION_SECONDS:.0f} s is restarted, once")
-        if answer.value.features_epoch < 0:
+        if answer.features_epoch < 0:
             return wait(CONTROLLER_STARTING, f"controller {node_id} does not know the finalized features yet",
                         subject=f"controller {node_id}", unblocks="it reads them from the log, within seconds")
     return passed("every controller registered as ready")
