@@ -165,6 +165,13 @@ def test_the_command_names_the_kind_of_the_object():
     assert at_start().named[0].startswith("cgmig/")
 
 
+def test_a_batch_on_record_of_a_step_that_moves_no_node_is_not_looked_for():
+    plan = Plan((Step("Move", forward=Leg(watch=(gate("RecordHolds"),)), back=None),))
+    walk = Walk(moving(batch=("n0",)).position, MADE, plan)
+    decision = walk.decide(RecordHolds=fail("Failed", "somebody must act"))
+    assert (decision.position, reasons(decision)) == (walk.scene.position, {"Failed"})
+
+
 @pytest.fixture
 def excusable() -> Walk:
     """The walk before a hold for which there may be evidence instead of an approval."""

@@ -324,7 +324,8 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         if judge.spoilt(leg.watch) and _bakes(at):
             return at.unproven(), (), "a watch gate closed: the bake starts anew"
         if at.batch is not None:
-            tell(_in_turn(leg, at)[0], picture, judge, now)
+            for rollout in _in_turn(leg, at)[:1]:      # none where another record has put a batch here
+                tell(rollout, picture, judge, now)
         return _rescue(leg, picture, judge, now)
     if effects := leg.goal(picture):
         judge.all_open(leg.done, picture)              # told meanwhile: what never comes about is not tried in silence
