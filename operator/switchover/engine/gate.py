@@ -108,11 +108,11 @@ class Unseen(Exception):
         self.verdict = verdict
 
 
-def seen(fact: Observed[T], reason: Reason, subject: str = "", unblocks: str = SEEN_AGAIN) -> T:
-    """What was observed. Where nothing was, the check ends with that as its answer."""
+def seen(fact: Observed[T], reason: Reason, subject: str = "", unblocks: str = SEEN_AGAIN, saying: str = "") -> T:
+    """What was observed. Where nothing was, the check ends with that as its answer: why, after what is to be said first."""
     if isinstance(fact, Known):
         return fact.value
-    raise Unseen(Verdict(Outcome.UNKNOWN, reason.name, fact.why, subject, unblocks=unblocks))
+    raise Unseen(Verdict(Outcome.UNKNOWN, reason.name, saying + fact.why, subject, unblocks=unblocks))
 
 
 def answered(look: Callable[[P], Verdict], picture: P) -> Verdict:

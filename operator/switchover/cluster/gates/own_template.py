@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from posixpath import join, relpath
 from typing import Any
 
-from switchover.answers.observed import NOT_ASKED, Known
+from switchover.answers.observed import NOT_ASKED
 from switchover.api.meta import AcceptedRisk
 from switchover.cluster import template
 from switchover.cluster.door.layout import ContainerMissing, container_of
@@ -13,7 +13,7 @@ from switchover.cluster.ending.own_configuration import Broker, Difference, diff
 from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import kubernetes_of
-from switchover.engine.gate import Gate, Verdict, fail, passed, several, unknown, wait
+from switchover.engine.gate import Gate, Verdict, fail, passed, seen, several, wait
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.reports import started_with
 from switchover.kubernetes.workloads import Workload
@@ -44,16 +44,12 @@ def _shut(picture: Picture, workload: Workload, original: Mapping[str, Any] | No
         container_of(workload.template, brokers)
     except ContainerMissing as why:
         return fail(CONTAINER_MISSING, f"{subject}: {why}", subject=name, unblocks="correct the template")
-    seen = picture.facts.trials.get(name, NOT_ASKED)
-    if not isinstance(seen, Known):
-        return unknown(NOT_OBSERVED, f"the trial of the new template of {subject} was not seen: {seen.why}", subject=subject)
-    job = seen.value
+    job = seen(picture.facts.trials.get(name, NOT_ASKED), NOT_OBSERVED, subject,
+               saying=f"the trial of the new template of {subject} was not seen: ")
     told = started_with(job.message, job.nonce) if job is not None else None
     if job is None or job.given.get(trial_job.TRIES) != trial_job.digest(workload, brokers):
-        broker = trial_job.goes_first(picture, name)
-        if not isinstance(broker, Known):
-            return unknown(NOT_OBSERVED, f"it is not known with what the new template of {subject} must be compared:"
-                           f" {broker.why}", subject=subject)
+        seen(trial_job.goes_first(picture, name), NOT_OBSERVED, subject,
+             saying=f"it is not known with what the new template of {subject} must be compared: ")
         return wait(TRIAL_RUNNING, f"the new template of {subject} is tried in a pod of its own before a broker has it",
                     subject=subject, unblocks="nothing to do: its Job is created")
     now = trial_job.compared_with(job)

@@ -90,20 +90,20 @@ def check_partition_versions(picture: Picture) -> Verdict:
         return passed("KRaft changed no partition")
     if picture.is_stopping:
         return passed("the controllers are stopping")
-    log, parity = picture.facts.log, picture.facts.parity
-    if not isinstance(log, Known):
-        return passed("the controllers are down: nobody can tell") if _are_down(picture) else unknown(
-            METADATA_LOG_UNKNOWN, log.why, subject="metadata log")
-    if log.value.migration_state is MigrationState.PRE_MIGRATION:
+    if not isinstance(picture.facts.log, Known) and _are_down(picture):
+        return passed("the controllers are down: nobody can tell")
+    log = seen(picture.facts.log, METADATA_LOG_UNKNOWN, "metadata log")
+    if log.migration_state is MigrationState.PRE_MIGRATION:
         return passed("/migration is stale: KRaft changed no partition")
-    if not isinstance(parity, Known) or parity.value.behind is None:
-        why = parity.why if not isinstance(parity, Known) else "the states of the partitions were not read yet"
-        return unknown(PARTITION_VERSIONS_UNKNOWN, why, subject="/brokers/topics")
-    if parity.value.behind:
-        first = next((f" ({topic}-{index} first)" for topic, index in parity.value.overdue), "")
-        return wait(PARTITION_VERSIONS_BEHIND, f"{parity.value.behind} partition states have a lower version in ZooKeeper"
+    parity = seen(picture.facts.parity, PARTITION_VERSIONS_UNKNOWN, "/brokers/topics")
+    if parity.behind is None:
+        return unknown(PARTITION_VERSIONS_UNKNOWN, "the states of the partitions were not read yet",
+                       subject="/brokers/topics")
+    if parity.behind:
+        first = next((f" ({topic}-{index} first)" for topic, index in parity.overdue), "")
+        return wait(PARTITION_VERSIONS_BEHIND, f"{parity.behind} partition states have a lower version in ZooKeeper"
                     f" than their leaders know{first}: a ZooKeeper controller would refuse these for ever",
-                    subject="/brokers/topics", observed=parity.value.behind, threshold=0,
+                    subject="/brokers/topics", observed=parity.behind, threshold=0,
                     unblocks="Switchover raises them within seconds")
     return passed("ZooKeeper has every partition's state in the version that its leader knows")
 
@@ -127,9 +127,8 @@ def check_zookeeper_rules(picture: Picture) -> Verdict:
         return wait(NO_CONTROLLER, "/controller does not exist at this moment", subject="/controller",
                     unblocks="a broker becomes the controller within a second; if none does, restart one broker")
     if is_claimed(state):
-        if not isinstance(epoch := picture.facts.partition_epoch, Known):
-            return unknown(PARTITION_EPOCH_UNKNOWN, f"the states of the partitions cannot be read: {epoch.why}",
-                           subject="/brokers/topics")
+        seen(picture.facts.partition_epoch, PARTITION_EPOCH_UNKNOWN, "/brokers/topics",
+             saying="the states of the partitions cannot be read: ")
         return wait(STILL_CLAIMED, "KRaft still holds /controller", subject="/controller",
                     observed=f"node {state.controller.node_id}", threshold="a broker, ephemeral",
                     unblocks="the controllers are stopped and the node is deleted")

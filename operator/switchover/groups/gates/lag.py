@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
-from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown, wait
+from switchover.engine.gate import Gate, Verdict, fail, passed, seen, wait
 from switchover.groups.picture import Picture
 from switchover.lag.sentences import missing, preconditions, sentence
 from switchover.lag.thresholds import Thresholds, of_a_migration
@@ -40,10 +39,9 @@ def _check_baseline(picture: Picture) -> Verdict | None:
     """None: there is one, or none is wanted."""
     if (wanted := picture.spec.gates.baseline_ref) is None:
         return None
-    if not isinstance(found := picture.facts.baseline, Known):
-        return unknown(BASELINE_UNKNOWN, f"ConfigMap {wanted.name} cannot be read: {found.why}", subject=wanted.name)
-    if isinstance(found.value, str):
-        return wait(BASELINE_UNUSABLE, f"ConfigMap {wanted.name}: {found.value}", subject=wanted.name,
+    found = seen(picture.facts.baseline, BASELINE_UNKNOWN, wanted.name, saying=f"ConfigMap {wanted.name} cannot be read: ")
+    if isinstance(found, str):
+        return wait(BASELINE_UNUSABLE, f"ConfigMap {wanted.name}: {found}", subject=wanted.name,
                     unblocks="apply the ConfigMap that the pipeline's job baseline wrote for this group, or take "
                              "gates.baselineRef out of the spec")
     return None

@@ -100,16 +100,14 @@ def _find_left(picture: Picture, workload: Workload, modes: tuple[str, str]) -> 
 
 
 def _is_kept(picture: Picture, workload: Workload) -> bool:
-    fleet = picture.facts.fleet
-    return isinstance(fleet, Known) and fleet.value.originals.get(workload.name) is not None
+    return fleet_of(picture).originals.get(workload.name) is not None
 
 
 def _is_foreign(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdict | None:
     """What is kept must be what was written. Where no record of this release tells, it must be what the workload is, as long
     as nothing of that was changed."""
     name = change.original_name(workload.kind, workload.name, picture.uid, picture.position.attempt)
-    fleet = picture.facts.fleet
-    kept = fleet.value.originals.get(workload.name) if isinstance(fleet, Known) else None
+    kept = fleet_of(picture).originals.get(workload.name)
     proof = picture.made.get(f"ControllerRevision {name}")
     if kept is None or proof == names.digest(kept):
         return None
@@ -122,8 +120,7 @@ def _is_foreign(picture: Picture, workload: Workload, source: MemberWorkload) ->
 
 
 def _is_of_an_older_operator(picture: Picture, workload: Workload) -> bool:
-    fleet = picture.facts.fleet
-    kept = fleet.value.originals.get(workload.name) if isinstance(fleet, Known) else None
+    kept = fleet_of(picture).originals.get(workload.name)
     return workload.kind is WorkloadKind.DEPLOYMENT and kept is not None and "minReadySeconds" not in kept
 
 
