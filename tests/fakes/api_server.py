@@ -10,6 +10,7 @@ import json
 import marshal
 import random
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -86,6 +87,15 @@ class FakeApi:
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "FakeApi":
+        """What is plain is copied as such, what is never changed is not."""
+        other = memo[id(self)] = FakeApi.__new__(FakeApi)
+        of_itself = {"changes": [*self.changes], "writes": [*self.writes],
+                     "objects": copied(self.objects), "_applied": copied(self._applied)}
+        rest = {name: deepcopy(value, memo) for name, value in self.__dict__.items() if name not in of_itself}
+        other.__dict__ = of_itself | rest
+        return other
 
     # --- what tests and the simulated controllers do ------------------------------------------------------------------
 

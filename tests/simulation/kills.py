@@ -10,8 +10,6 @@ from fakes.incarnation import ANSWERED, APPLIED, BEFORE
 
 Point = tuple[int, str]
 MOMENTS = (BEFORE, APPLIED, ANSWERED)
-EFFECTS, OTHERS = 1, 1
-"""How many points of writes that move something, and of those that do not, an ordinary run takes."""
 SHARES = 8
 RECORDS = ("kafkamigrations", "leases", "events")
 
@@ -28,9 +26,9 @@ class Kills:
             [(number, moment) for number in numbers if (number in moving) is wanted for moment in moments]
             for wanted in (True, False))
 
-    def some(self, counted: Callable[[str], None]) -> None:
-        """Judge a sample."""
-        self._judge(samples.taken(self._effects, EFFECTS) + samples.taken(self._others, OTHERS), counted)
+    def one(self, counted: Callable[[str], None], *, moving: bool) -> None:
+        """Judge a point of a write that moves something, or of one that does not."""
+        self._judge(samples.taken(self._effects if moving else self._others, 1), counted)
 
     def share(self, number: int, counted: Callable[[str], None]) -> None:
         """Judge one of SHARES shares of all points."""

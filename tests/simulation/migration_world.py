@@ -76,6 +76,40 @@ SPEC = {
 Moment = tuple[str | int, ...]
 _REACHED: dict[tuple[object, ...], "MigrationWorld"] = {}
 """Worlds at the moments that many tests begin from."""
+ON_THE_WAY: dict[Moment, tuple[Callable[["MigrationWorld"], bool], bool]] = {}
+"""Moments of a migration that nothing disturbs: what is so then, and whether the process is killed by it. One life that goes
+to the end leaves a world at each of them."""
+LOOKS: list[Callable[["MigrationWorld"], None]] = []
+"""What else that life is looked at for, all the time."""
+TO_THE_END: Moment = ("end",)
+DEFAULT = (0, 2.0, False, "3.9", "names", False)
+
+
+def live_to_the_end() -> None:
+    """Live one migration that nothing disturbs, approving what waits for it, and leave a world at each moment on its way."""
+    if (*DEFAULT, *TO_THE_END) in _REACHED:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        world = MigrationWorld(patch)
+
+        def leave(killed: bool) -> None:
+            for moment, (is_there, kills) in ON_THE_WAY.items():
+                if kills is killed and (*DEFAULT, *moment) not in _REACHED and is_there(world):
+                    _REACHED[*DEFAULT, *moment] = world.as_if_it_ended(killed=killed)
+
+        def looked() -> bool:
+            leave(False)
+            world.approve_what_waits()
+            for look in LOOKS:
+                look(world)
+            return world.finished
+
+        def written() -> bool:
+            leave(True)
+            return False
+
+        assert world.live(looked, kill_when=written)
+        _REACHED[*DEFAULT, *TO_THE_END] = world.copy_for(patch)
 
 
 @dataclass(frozen=True)
@@ -222,12 +256,20 @@ class MigrationWorld:
             run()
             return
         known = (*self._how, *moment)
+        if self._how == DEFAULT and moment in (*ON_THE_WAY, TO_THE_END):
+            live_to_the_end()
         if known not in _REACHED:
             run()
-            _REACHED[known] = MigrationWorld.__new__(MigrationWorld)
-            _REACHED[known]._become(self)
+            _REACHED[known] = self.copy_for(self._monkeypatch)
         else:
             self._become(_REACHED[known])
+
+    def copy_for(self, monkeypatch: pytest.MonkeyPatch) -> "MigrationWorld":
+        """A copy for a test, of a world in which no operator lives at this moment."""
+        world = MigrationWorld.__new__(MigrationWorld)
+        world._become(self)
+        world._monkeypatch = monkeypatch
+        return world
 
     def _become(self, other: "MigrationWorld") -> None:
         """Be a copy of a world in which no operator lives at this moment."""
@@ -235,6 +277,22 @@ class MigrationWorld:
         kept: dict[int, object] = {id(other): self} | {id(registry): registry for registry in other.metrics}
         parts = {name: part for name, part in other.__dict__.items() if name != "_monkeypatch"}
         self.__dict__ = deepcopy(parts, kept) | {"_monkeypatch": patch}
+
+    def as_if_it_ended(self, *, killed: bool) -> "MigrationWorld":
+        """A copy of this world, in which an operator lives, as it will be when that has ended now; what it counted is not
+        known there."""
+        ended = MigrationWorld.__new__(MigrationWorld)
+        parts = {name: part for name, part in self.__dict__.items() if name not in ("_monkeypatch", "metrics", "timeline")}
+        timeline = self.timeline.as_if_it_ended()
+        kept: dict[int, object] = {id(self): ended, id(self.timeline): timeline}
+        kept |= {id(registry): registry for registry in self.metrics}
+        ended.__dict__ = deepcopy(parts, kept) | {"_monkeypatch": None, "metrics": [], "timeline": timeline}
+        ended.api.after_write = lambda: None
+        if killed:
+            ended.say(f"operator {ended.lives} is killed")
+        ended.advance()
+        assert not ended.violations, ended.violations
+        return ended
 
     # --- the operator -------------------------------------------------------------------------------------------------
 

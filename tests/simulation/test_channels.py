@@ -4,7 +4,7 @@
 import pytest
 
 from simulation.migration_world import NAME, MigrationWorld
-from simulation.moments import second_batch, told, waits_for
+from simulation.moments import at_step, second_batch, told, waits_for
 from simulation.test_rollback import assert_as_before
 from switchover.api.kafka_migration import NodeMode as Mode
 
@@ -63,15 +63,11 @@ def test_in_a_rollback_it_is_the_next_that_goes_back_to_zookeeper(world: Migrati
     ("passes_nothing_on", "ForwardingStuck"), ("without_heartbeats", "BrokerFenced")])
 def test_one_that_passes_nothing_on_or_whose_heartbeats_are_lost_is_restarted_as_well(
         world: MigrationWorld, channel: str, reason: str) -> None:
-    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(soakSeconds=600))
+    at_step(world, "Soak")
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(soakSeconds=150))
     lost: set[tuple[str, float]] = getattr(world.kafka, channel)
-
-    def remedied() -> bool:
-        if world.step == "Soak" and not lost:
-            lost.add(world.kafka.process(2))
-        return bool(remedies(world))
-
-    assert world.live(remedied)
+    lost.add(world.kafka.process(2))
+    assert world.live(lambda: bool(remedies(world)))
     assert "restart of kafka-1, the remediation of " + reason in remedies(world)[0]
     assert world.live(lambda: world.step == "Finalize")
     assert len(remedies(world)) == 1

@@ -7,9 +7,10 @@ import pytest
 
 from fakes.kafka_world import CLUSTER_ID
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
-from simulation.moments import before_finalize, quiet_for, reference, until_step
+from simulation.moments import at_step, before_finalize, quiet_for, reference, until_step
 from simulation.test_defects import stalled
 
+LONG = pytest.mark.long
 ANOTHER = "anotherClusterAAAAAAAA"
 EVIL = f"{CLUSTER_ID} 3.9 /d\nset super.users=User:ANONYMOUS\nformat {CLUSTER_ID}"
 
@@ -35,10 +36,10 @@ def stands_changed(world: MigrationWorld, whole: bool, told: str) -> None:
     assert not whole or world.end_state().kafka == reference()[0].kafka
 
 
-@pytest.mark.parametrize("said", [ANOTHER, EVIL], ids=["another", "a directive"])
+@pytest.mark.parametrize("said", [pytest.param(ANOTHER, id="another", marks=LONG), pytest.param(EVIL, id="a directive")])
 @HOW_FAR
 def test_the_id_in_zookeeper_is_written_before_there_are_controllers(world: MigrationWorld, said: str, whole: bool) -> None:
-    assert world.live(lambda: world.step == "Rehearse")
+    at_step(world, "Rehearse")
     world.kafka.clusters["ZooKeeper"] = said
     stands_changed(world, whole, f"ZooKeeper's /cluster/id says that the cluster is {said[:60]!r}")
 
@@ -59,7 +60,7 @@ def test_a_broker_is_of_another_cluster(world: MigrationWorld, whole: bool) -> N
 
 def test_the_controllers_are_of_another_cluster(world: MigrationWorld) -> None:
     """They compare the id that they are told with theirs: no gate opens on such a log."""
-    assert world.live(lambda: world.step == "ProvisionControllers")
+    at_step(world, "ProvisionControllers")
     world.kafka.clusters["controllers"] = ANOTHER
     assert world.live(lambda: any(f"a controller of another cluster than {CLUSTER_ID}" in item["message"]
                                   for item in world.status.get("waitingFor", ())))
@@ -69,10 +70,11 @@ def test_the_controllers_are_of_another_cluster(world: MigrationWorld) -> None:
     world.goes_on(False)
 
 
-@pytest.mark.parametrize("said", [ANOTHER, EVIL[:64]], ids=["another", "a directive"])
+@pytest.mark.parametrize("said", [pytest.param(ANOTHER, id="another", marks=LONG),
+                                  pytest.param(EVIL[:64], id="a directive")])
 def test_the_id_on_record_is_written_over(world: MigrationWorld, said: str) -> None:
     """By whoever may write the status: the edits are made of that record."""
-    assert world.live(lambda: world.step == "Rehearse")
+    at_step(world, "Rehearse")
     world.api.edit("kafkamigrations", NAME, lambda found: found["status"].update(clusterId=said))
     world.jury.memory.recorded = None
     assert world.live(lambda: stalled(world).get("reason") == "ClusterIdChanged")

@@ -4,7 +4,7 @@
 import pytest
 
 from simulation.migration_world import DOCS, HOW_FAR, MigrationWorld
-from simulation.moments import quiet_for, reference, told, waits_for
+from simulation.moments import at_step, quiet_for, reference, told, waits_for
 from switchover.cluster.coming_up import USUAL_SECONDS
 from switchover.engine.windows import utc
 from switchover.kubernetes.workloads import Stage
@@ -20,7 +20,7 @@ def test_an_init_container_that_does_not_end_is_told_by_name_and_then_called_too
     if step == "ProvisionControllers":
         world.kubelet.stuck = {f"kafka-controller-{number}" for number in range(3)}
     else:
-        assert world.live(lambda: world.step == "ProvisionControllers")
+        at_step(world, "ProvisionControllers")
         world.kubelet.stuck = {f"kafka-{number}" for number in range(3)}
     assert world.live(lambda: waits_for(world, coming) and "runs its init container" in told(world, coming)["message"])
     assert world.step == step

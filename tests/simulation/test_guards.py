@@ -9,7 +9,7 @@ import pytest
 
 from fakes.api_server import NAMESPACE, Object, copied
 from simulation.migration_world import DOCS, HOW_FAR, NAME, SPEC, MigrationWorld
-from simulation.moments import before_finalize, quiet_for, reference, second_batch, until_step, waits_for
+from simulation.moments import at_step, before_finalize, quiet_for, reference, second_batch, until_step, waits_for
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import names
 from switchover.engine.approvals import REQUESTER
@@ -300,7 +300,8 @@ def volumes(world: MigrationWorld) -> dict[str, list[str]]:
 
 @HOW_FAR
 def test_a_replaced_volume_is_an_incident_until_its_node_has_caught_up(world: MigrationWorld, whole: bool) -> None:
-    assert world.live(lambda: world.step == "MoveBrokers" and "bakeStartTime" in world.status["progress"])
+    at_step(world, "MoveBrokers")
+    assert world.live(lambda: "bakeStartTime" in world.status["progress"])
     before = volumes(world)
     assert all(len(claims) == 1 for claims in before.values())
     victim = next(pod for pod, node in world.kafka.nodes.items() if node.mode == Mode.MIGRATION)
@@ -335,7 +336,7 @@ def test_the_majority_of_the_controllers_volumes_lost_stops_everything_in_words(
 
 @pytest.mark.long
 def test_an_approval_is_void_in_the_attempt_after_a_rollback(world: MigrationWorld) -> None:
-    assert world.live(lambda: world.step == "Soak")
+    at_step(world, "Soak")
     given = {"name": "Finalize", "planHash": world.status["planHash"], "approver": "alice"}
     world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(approvals=[given]))
     assert world.live(lambda: bool(world.status["approvals"]))
@@ -382,7 +383,7 @@ def test_who_is_named_after_the_end_is_noted_as_well(world: MigrationWorld) -> N
 @HOW_FAR
 def test_no_broker_moves_to_kraft_while_a_controller_does_not_follow(world: MigrationWorld, whole: bool) -> None:
     """Brokers on KRaft live by the quorum, and the next controller that is lost would be one too many."""
-    assert world.live(lambda: world.step == "DualWrite")
+    at_step(world, "DualWrite")
     follower = next(pod for pod, node in world.kafka.nodes.items()
                     if node.mode == Mode.MIGRATION_CONTROLLER and node.node_id != world.kafka.leader)
     world.kafka.hang(follower)

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import pytest
@@ -17,7 +18,18 @@ from fakes.api_server import NAMESPACE, Object, copied
 from fakes.incarnation import Incarnation, SimulatedApiServer
 from simulation import migration_world
 from simulation.migration_world import HOW_FAR, NAME, SPEC, MigrationWorld
-from simulation.moments import quiet_for, reference, second_batch, undisturbed, until_step, waits_for
+from simulation.moments import (
+    at_step,
+    have_started,
+    opened,
+    quiet_for,
+    reference,
+    second_batch,
+    to_step,
+    undisturbed,
+    until_step,
+    waits_for,
+)
 from simulation.virtual_time import VirtualLoop
 from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode as Mode
@@ -96,12 +108,20 @@ def test_the_same_seed_gives_the_same_writes() -> None:
 # --- trouble on the way -----------------------------------------------------------------------------------------------
 
 
-def test_a_world_that_takes_over_a_moment_goes_on_like_the_one_that_lived_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    lived, taken_over = MigrationWorld(monkeypatch, seed=5), MigrationWorld(monkeypatch, seed=5)
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_world_that_takes_over_a_moment_goes_on_like_the_one_that_lived_it(
+        monkeypatch: pytest.MonkeyPatch, killed: bool) -> None:
+    lived, taken_over = MigrationWorld(monkeypatch), MigrationWorld(monkeypatch)
+    if killed:
+        to_step(taken_over, "EnableMigration")
+        assert not lived.live(lambda: False, kill_when=lambda: opened(lived, "EnableMigration"))
+    else:
+        at_step(taken_over, "EnableMigration")
+        assert lived.live(lambda: lived.step == "EnableMigration")
     for world in (lived, taken_over):
-        until_step(world, "MoveBrokers", 1)
-        assert world.live(lambda world=world: world.step == "Soak")       # type: ignore[misc]
+        assert world.live(lambda world=world: world.status["progress"].get("batch") == 2)       # type: ignore[misc]
     assert lived.api.writes == taken_over.api.writes
+    assert lived.story == taken_over.story
     assert lived.kafka.starts == taken_over.kafka.starts
 
 
@@ -120,8 +140,8 @@ def test_a_server_that_was_written_wrong_is_put_right_without_a_restart_of_the_o
     assert wrong == ["Preflight"]
 
 
-def test_a_scrape_tells_where_it_stands_and_nothing_once_it_is_gone(world: MigrationWorld) -> None:
-    until_step(world, "MoveBrokers", 1)
+def test_a_scrape_tells_where_it_stands(world: MigrationWorld) -> None:
+    assert world.live(lambda: have_started("MoveBrokers", 1)(world))       # lived, since it is what this life has counted
     (registry,) = world.metrics
     uid = world.migration["metadata"]["uid"]
 
@@ -138,11 +158,20 @@ def test_a_scrape_tells_where_it_stands_and_nothing_once_it_is_gone(world: Migra
     assert world.live(lambda: waits_for(world, "Paused"))
     (registry,) = world.metrics
     assert sample("restarts_total", kind="broker") == 4           # by another process, from the record
-    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(desiredState="Running"))
-    assert world.run_to_the_end()
-    (registry,) = world.metrics
-    world.api.remove("kafkamigrations", NAME)
-    assert world.live(lambda: ("kafkamigrations", NAME) not in world.api.objects)
+
+
+def test_a_scrape_tells_nothing_of_a_migration_that_is_gone(world: MigrationWorld) -> None:
+    undisturbed(world)
+    uid, told = world.migration["metadata"]["uid"], list[bool]()
+
+    def gone() -> bool:
+        if not told and uid in generate_latest(world.metrics[0]).decode():
+            told.append(True)
+            world.api.remove("kafkamigrations", NAME)
+        return ("kafkamigrations", NAME) not in world.api.objects
+
+    assert world.live(gone)
+    assert told
     assert uid not in generate_latest(world.metrics[0]).decode()
 
 
@@ -289,17 +318,26 @@ RIGHT, WRONG = (f"{KRAFT}listener.security.protocol.map={listed}CONTROLLER:PLAIN
                 for listed in ("PLAINTEXT:PLAINTEXT,EXTERNAL:PLAINTEXT,", "PLAINTEXT:PLAINTEXT,"))
 
 
+ADVERTISES_TWO = migration_world.SERVER_PROPERTIES.replace(
+    "listeners=PLAINTEXT://:9092\n", "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,EXTERNAL:PLAINTEXT\n"
+    + "".join(f"{line}\n" for line in KRAFT.splitlines() if "listeners" in line))
+
+
+@cache
+def waits_for_a_template() -> MigrationWorld:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(migration_world, "SERVER_PROPERTIES", ADVERTISES_TWO)
+        world = MigrationWorld(patch)
+        world.want("Running", handOver="OwnConfiguration")
+        assert world.live(world.approved_and(lambda: waits_for(world, "TemplateNotBrought"), only=("Finalize",)))
+    world.story.clear()
+    return world
+
+
 @pytest.fixture
 def advertises_two(monkeypatch: pytest.MonkeyPatch) -> MigrationWorld:
     """A chart whose brokers always advertise a second listener, EXTERNAL, up to the wait for a template."""
-    monkeypatch.setattr(migration_world, "SERVER_PROPERTIES", migration_world.SERVER_PROPERTIES.replace(
-        "listeners=PLAINTEXT://:9092\n", "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,EXTERNAL:PLAINTEXT\n"
-        + "".join(f"{line}\n" for line in KRAFT.splitlines() if "listeners" in line)))
-    world = MigrationWorld(monkeypatch)
-    world.want("Running", handOver="OwnConfiguration")
-    assert world.live(world.approved_and(lambda: waits_for(world, "TemplateNotBrought"), only=("Finalize",)))
-    world.story.clear()
-    return world
+    return waits_for_a_template().copy_for(monkeypatch)
 
 
 def bring(world: MigrationWorld, file: str, checksum: str) -> None:
@@ -320,10 +358,12 @@ def standing_with(world: MigrationWorld, reason: str) -> dict[str, str]:
     return told
 
 
-def is_handed_over(world: MigrationWorld) -> None:
-    assert world.run_to_the_end()
-    assert {node.marker for node in world.kafka.nodes.values() if node.is_broker} == {""}
-    assert [each for each in world.api.of("jobs") if "-trial-" in each["metadata"]["name"]] == []
+def is_handed_over(world: MigrationWorld, *, to_the_end: bool = False) -> None:
+    def so() -> bool:
+        tried = [each for each in world.api.of("jobs") if "-trial-" in each["metadata"]["name"]]
+        return not tried and {node.marker for node in world.kafka.nodes.values() if node.is_broker} == {""}
+
+    assert world.live(world.approved_and(lambda: so() and (world.finished or not to_the_end)))
 
 
 @pytest.mark.story
@@ -338,7 +378,7 @@ def test_a_template_that_would_not_do_is_given_to_no_broker_and_goes_on_once_it_
     assert trials(world) == ["POST"], "an unchanged template is not tried again"
     world.say("a person corrects the map, and upgrades the chart again")
     bring(world, RIGHT, "right")
-    is_handed_over(world)
+    is_handed_over(world, to_the_end=True)
     assert trials(world) == ["POST", "DELETE", "POST", "DELETE"]
     assert_told("own-configuration-differs", "The new template of the brokers lacks a listener in its map.", world.story)
 
@@ -383,7 +423,7 @@ def test_the_old_template_again_takes_the_trial_away(advertises_two: MigrationWo
     world = advertises_two
     bring(world, WRONG, "wrong")
     standing_with(world, "OwnConfigurationDiffers")
-    bring(world, migration_world.SERVER_PROPERTIES, "")
+    bring(world, ADVERTISES_TWO, "")
     assert world.live(lambda: trials(world) == ["POST", "DELETE"])
     bring(world, RIGHT, "right")
     is_handed_over(world)

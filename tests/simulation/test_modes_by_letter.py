@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
-from simulation.moments import reference
+from simulation.moments import reference, to_batch
 from switchover.api.kafka_migration import FORMERLY
 from switchover.api.kafka_migration import NodeMode as Mode
 
@@ -32,21 +32,13 @@ def letters_of(status: Any) -> list[str]:
     return [mode for mode in told if mode in FORMERLY]
 
 
-def in_a_batch(world: MigrationWorld, step: str, number: int) -> bool:
-    """A pod of that batch is gone, or on its way out."""
-    progress = world.status.get("progress") or {}
-    return world.step == step and progress.get("batch") == number and any(
-        node["evictions"] > 0 for node in world.status["nodes"] if node["name"] in progress["batchNodes"])
-
-
 @pytest.mark.parametrize(("step", "number"), [
     pytest.param("EnableMigration", 2, marks=pytest.mark.long), ("MoveBrokers", 1),
     pytest.param("Finalize", 2, marks=pytest.mark.long)])
 @HOW_FAR
 def test_a_migration_goes_on_and_nothing_is_restarted_for_it(
-        monkeypatch: pytest.MonkeyPatch, step: str, number: int, whole: bool) -> None:
-    world = MigrationWorld(monkeypatch)
-    assert not world.run_to_the_end(kill_when=lambda: in_a_batch(world, step, number))
+        world: MigrationWorld, step: str, number: int, whole: bool) -> None:
+    to_batch(world, step, number)
     world.api.edit("kafkamigrations", NAME, by_letter)
     assert len(letters_of(world.status)) > 12
     edits = {secret["metadata"]["name"]: secret["data"] for secret in world.api.of("secrets")}
@@ -59,9 +51,8 @@ def test_a_migration_goes_on_and_nothing_is_restarted_for_it(
     assert "StartedByOtherEdits" not in "".join(line for _, line in world.story[told:])
 
 
-def test_a_rollback_goes_on_with_the_controllers_that_have_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = MigrationWorld(monkeypatch)
-    assert world.live(world.approved_and(lambda: in_a_batch(world, "MoveBrokers", 2)))
+def test_a_rollback_goes_on_with_the_controllers_that_have_stopped(world: MigrationWorld) -> None:
+    to_batch(world, "MoveBrokers", 2)
     stopped = lambda: any(node["assigned"] == Mode.STOPPED for node in world.status["nodes"])  # noqa: E731
     assert not world.roll_back(kill_when=stopped)
     world.api.edit("kafkamigrations", NAME, by_letter)

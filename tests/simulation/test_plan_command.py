@@ -9,6 +9,7 @@ import yaml
 from fakes.api_server import NAMESPACE
 from fakes.incarnation import Incarnation, SimulatedApiServer
 from simulation.migration_world import NAME, SPEC, MigrationWorld, simulated
+from simulation.moments import second_batch
 from simulation.virtual_time import VirtualLoop
 from switchover.cli.objects import in_file
 from switchover.cli.plan import Look, as_lines, document, look, preflight
@@ -74,7 +75,7 @@ def test_blockers_are_told_with_their_cures(world: MigrationWorld) -> None:
 
 
 def test_in_the_middle_of_a_batch(world: MigrationWorld) -> None:
-    world.live(lambda: False, kill_when=lambda: world.step == "MoveBrokers" and world.status["progress"]["batch"] == 2)
+    second_batch(world)
     writes = len(world.api.writes)
     lines = told(world)
     (moving,) = world.status["progress"]["batchNodes"]

@@ -7,7 +7,7 @@ import pytest
 from fakes.api_server import Object
 from fakes.kubelet import REHEARSAL_SECONDS
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
-from simulation.moments import quiet_for, reference, told, waits_for
+from simulation.moments import at_step, quiet_for, reference, told, waits_for
 from switchover.api.job_message import NONCE
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Severity
@@ -66,7 +66,7 @@ def test_what_it_finds_holds_the_migration_until_somebody_has_mended_the_tree(wo
 
 
 def test_a_tree_that_has_changed_by_then_is_rehearsed_again_before_the_copy(world: MigrationWorld) -> None:
-    assert world.live(lambda: world.step == "EnableMigration")
+    at_step(world, "EnableMigration")
     assert world.kafka.change("quota new", "1")
     assert world.live(lambda: world.step == "DualWrite")
     assert created(world) == 2
@@ -115,7 +115,7 @@ def test_a_rollback_takes_it_away(world: MigrationWorld) -> None:
 
 
 def test_it_goes_with_its_migration(world: MigrationWorld) -> None:
-    assert world.live(lambda: world.step == "ProvisionControllers")
+    at_step(world, "ProvisionControllers")
     job = job_of(world)
     made = {job, *(("configmaps", part) for part in parts_of(world.api.objects[job]))}
     assert len(made) == 2
@@ -129,7 +129,7 @@ def test_it_goes_with_its_migration(world: MigrationWorld) -> None:
 
 
 def test_its_measure_is_on_record_and_outlives_its_job(world: MigrationWorld) -> None:
-    assert world.live(lambda: world.step == "EnableMigration")
+    at_step(world, "EnableMigration")
     assert world.status["rehearsal"]["seconds"] == REHEARSAL_SECONDS
     world.api.remove(*job_of(world))
     assert world.live(lambda: world.step == "MoveBrokers")

@@ -9,7 +9,6 @@ import json
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import jsonpatch
@@ -18,8 +17,8 @@ import pytest
 import samples
 from fakes.api_server import NAMESPACE, Object, copied
 from fakes.kafka_world import PROTOCOL, mode_of
-from simulation.migration_world import NAME, SPEC, MigrationWorld
-from simulation.moments import quiet_for, reference
+from simulation.migration_world import LOOKS, NAME, SPEC, MigrationWorld, live_to_the_end
+from simulation.moments import on_the_way, quiet_for, reference
 from simulation.test_defects import stalled
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes
@@ -52,21 +51,22 @@ def place(world: MigrationWorld) -> Place:
     return progress.get("step", ""), "openTime" in progress, progress.get("batch") or 0
 
 
-@cache
+_SEEN: dict[Place, Snapshot] = {}
+
+
+def note(world: MigrationWorld) -> None:
+    if world.status.get("planHash") and place(world) not in _SEEN:
+        _SEEN[place(world)] = Snapshot(
+            place(world), copied(world.status), copied(dict(world.api.objects)), world.kafka.zookeeper_stopped)
+
+
+LOOKS.append(note)
+
+
 def snapshots() -> tuple[Snapshot, ...]:
-    """Of one migration, in their order."""
-    found: dict[Place, Snapshot] = {}
-    with pytest.MonkeyPatch.context() as patch:
-        world = MigrationWorld(patch)
-
-        def looked() -> bool:
-            if world.status.get("planHash") and place(world) not in found:
-                found[place(world)] = Snapshot(
-                    place(world), copied(world.status), copied(dict(world.api.objects)), world.kafka.zookeeper_stopped)
-            return world.finished
-
-        assert world.live(world.approved_and(looked))
-    return tuple(found.values())
+    """Of the life that nothing disturbs, in their order."""
+    live_to_the_end()
+    return tuple(_SEEN.values())
 
 
 def reached(world: MigrationWorld, wanted: Place) -> None:
@@ -206,6 +206,10 @@ def test_an_older_status_takes_nothing_back(older: Place, now: Place) -> None:
 RESTORED = [(("MoveBrokers", True, 1), ("MoveBrokers", True, 3)), (("Soak", True, 0), ("HandOver", False, 0)),
             (("EnableMigration", True, 1), ("MoveBrokers", True, 2))]
 """Within the time that KRaft has claimed the cluster; from behind Finalize; and from behind the claim."""
+
+
+for _, _now in (*PAIRS[:2], *RESTORED):
+    on_the_way(("place", *_now))(lambda world, now=_now: place(world) == now)                       # type: ignore[misc]
 
 
 @pytest.mark.parametrize(("older", "now"), RESTORED)

@@ -50,8 +50,8 @@ def all_kills() -> kills.Kills:
     return kills.Kills(killed_once, writes, begin)
 
 
-def test_a_kill_at_some_writes_of_the_way_back(counted: Callable[[str], None]) -> None:
-    all_kills().some(counted)
+def test_a_kill_at_a_write_of_the_way_back(counted: Callable[[str], None]) -> None:
+    all_kills().one(counted, moving=True)
 
 
 @pytest.mark.long

@@ -95,7 +95,7 @@ def test_a_window_may_be_lifted_at_any_time(world: MigrationWorld) -> None:
     with_spec(world, windows=[CLOSED])
     assert world.live(lambda: waits_for(world, "OutsideWindow"))
     with_spec(world, windows=[])
-    assert world.live(lambda: world.step == "CopyMetadata")
+    assert world.live(lambda: world.step == "ProvisionControllers")
 
 
 def test_the_way_back_waits_for_no_window_and_takes_about_as_long_as_was_told(world: MigrationWorld) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from math import ceil
 from typing import Any, TypeVar
 
 import async_solipsism
@@ -12,6 +13,8 @@ from fakes.incarnation import Incarnation
 T = TypeVar("T")
 EPOCH = 1_790_000_000.0
 RESTART_SECONDS = 7.0                  # from the end of a process to the start of the next
+LOOK_SECONDS = 0.25                    # how often a life is looked at
+BURIAL_SECONDS = 0.1
 
 
 class VirtualLoop(async_solipsism.EventLoop):
@@ -46,6 +49,13 @@ class Timeline:
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """A process starts; its loop counts from 0."""
         self._loop = loop
+
+    def as_if_it_ended(self) -> "Timeline":
+        """As it is once the process that lives has ended at the next look, or at this one."""
+        assert self._loop is not None
+        ended, looks = Timeline(), self._loop.time() / LOOK_SECONDS
+        ended._base = self._base + ceil(looks) * LOOK_SECONDS + 2 * BURIAL_SECONDS + RESTART_SECONDS
+        return ended
 
     def end(self) -> None:
         """The process is gone; some time passes until the next."""
@@ -90,7 +100,7 @@ def live(
         task = asyncio.create_task(operator())
         deadline = loop.time() + limit
         while True:
-            await asyncio.sleep(0.25)
+            await asyncio.sleep(LOOK_SECONDS)
             if incarnation.killed:
                 return False
             if task.done():
@@ -114,6 +124,6 @@ def _bury(loop: VirtualLoop) -> None:
         for task in asyncio.all_tasks(loop):
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             task.cancel()
-        loop.call_later(0.1, loop.stop)                # not `asyncio.wait`: Kopf cancels every task it did not start
+        loop.call_later(BURIAL_SECONDS, loop.stop)      # not `asyncio.wait`: Kopf cancels every task it did not start
         loop.run_forever()
     loop.close()
