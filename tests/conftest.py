@@ -27,8 +27,8 @@ BUDGETS = {
 longest, what waits runs beside them, what computes fills the time that both leave."""
 
 WHOLE = {"pipeline", "apiserver"}
-"""Layers that one worker takes whole, since they share one Spark, one control plane; so do the stories one sandbox, and jobs
-on real servers one Spark. The rest it takes file by file."""
+"""Layers that one worker takes whole, since they share one Java virtual machine for Spark (so do the adapters' jobs on real
+servers) and one control plane; the stories share one sandbox. The rest it takes file by file."""
 
 COMPUTING = {"pipeline", "simulation", "packaging", "unit"}
 """Layers that wait for nothing: what a spare worker takes as long as there is any."""
@@ -93,7 +93,7 @@ def unit(nodeid: str) -> str:
     if found == "sandbox" and name != "test_sandbox_lifecycle.py":
         return "stories"
     if found == "adapters" and name.startswith("test_pipeline_"):
-        return "jobs"
+        return "pipeline"
     return found if found in WHOLE else file
 
 
