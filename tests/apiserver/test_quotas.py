@@ -82,8 +82,8 @@ async def test_a_rehearsal_for_which_there_is_no_room_says_so(
     for _ in Patience(60).looks():
         found = await workloads.job("main-rehearsal", uid)
         assert found is not None
-        if "FailedCreate" in found.words:
+        if "FailedCreate" in found.detail:
             break
         await asyncio.sleep(0.2)
-    assert "is forbidden: exceeded quota: all, requested: limits.cpu=8, used: limits.cpu=0" in found.words
-    assert "must specify" not in found.words
+    assert "is forbidden: exceeded quota: all, requested: limits.cpu=8, used: limits.cpu=0" in found.detail
+    assert "must specify" not in found.detail

@@ -333,9 +333,9 @@ FINDINGS = [
     Finding("Rehearsed", "no Job yet", lambda p: with_fact(p, "rehearsal", Known(None, NOW)), W, "RehearsalRunning",
             f"Job {REHEARSED.name}"),
     Finding("Rehearsed", "a replica that works", lambda p: rehearsed(
-        p, state=JobState.RUNNING, message="", words="pod a: Pending"), W, "RehearsalRunning"),
+        p, state=JobState.RUNNING, message="", detail="pod a: Pending"), W, "RehearsalRunning"),
     Finding("Rehearsed", "a replica that did not start", lambda p: rehearsed(
-        p, state=JobState.FAILED, message="", words="deadline exceeded"), F, "RehearsalFailed"),
+        p, state=JobState.FAILED, message="", detail="deadline exceeded"), F, "RehearsalFailed"),
     Finding("Rehearsed", "what is no report", lambda p: rehearsed(p, message="Traceback"), F, "RehearsalFailed"),
     Finding("Rehearsed", "an operator that does not know its image", lambda p: replace(p, operator_image=""), U,
             "RehearsalUnknown", "IMAGE"),
@@ -493,10 +493,10 @@ FINDINGS = [
         with_fact(p, "trials", {"kafka": Known(None, NOW)}), "broker_settings", {}), U, "NotObserved", "StatefulSet kafka"),
     Finding("OwnTemplateTried", "a trial of another template", lambda p: trial(p, given={}), W, "TrialRunning"),
     Finding("OwnTemplateTried", "a pod that waits for its image", lambda p: trial(
-        p, state=JobState.RUNNING, message="", words="pod a: ErrImagePull"), W, "TrialRunning", TRIAL),
+        p, state=JobState.RUNNING, message="", detail="pod a: ErrImagePull"), W, "TrialRunning", TRIAL),
     Finding("OwnTemplateTried", "an entry script that ends before", lambda p: trial(
-        p, state=JobState.FAILED, message="no such variable", words="container kafka ended with 1"), F, "TrialFailed", TRIAL,
-            f"delete {TRIAL.lower()} has it tried again"),
+        p, state=JobState.FAILED, message="no such variable", detail="container kafka ended with 1"), F, "TrialFailed",
+            TRIAL, f"delete {TRIAL.lower()} has it tried again"),
     Finding("OwnTemplateTried", "a pod that ended without a word", lambda p: trial(p, message=""), F, "TrialFailed", TRIAL),
     Finding("OwnTemplateTried", "a report of another pod", lambda p: trial(p, message=value(
         p.facts.trials["kafka"]).message.replace(value(p.facts.trials["kafka"]).nonce, "0" * 16)), F, "TrialFailed", TRIAL),

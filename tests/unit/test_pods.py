@@ -218,11 +218,11 @@ def test_a_job_is_told_with_what_its_newest_pod_left() -> None:
 def test_a_job_that_runs_says_what_its_pod_waits_for() -> None:
     waiting = job_pod("a", "2026-11-21T20:00:00Z", containerStatuses=[
         container(waiting={"reason": "ErrImagePull", "message": "no such image"})])
-    assert read_job(job(), [waiting]).words == "pod a: container kafka: ErrImagePull: no such image"
-    assert read_job(job(), [job_pod("a", "2026-11-21T20:00:00Z", phase="Running")]).words == "pod a: Running"
+    assert read_job(job(), [waiting]).detail == "pod a: container kafka: ErrImagePull: no such image"
+    assert read_job(job(), [job_pod("a", "2026-11-21T20:00:00Z", phase="Running")]).detail == "pod a: Running"
     begins = job_pod("a", "2026-11-21T20:00:00Z", phase="Pending", initContainerStatuses=[
         container(running={"startedAt": "2026-11-21T20:00:00Z"})])
-    assert read_job(job(), [begins]).words == "pod a: Pending, its init container kafka runs"
+    assert read_job(job(), [begins]).detail == "pod a: Pending, its init container kafka runs"
     assert read_job(job(), []) == JobRun(
         "audit", JobState.RUNNING, "", "it has no pod; kubectl describe job audit says more", "u", CREATED,
         given={NONCE: "n0nce"})
@@ -232,7 +232,7 @@ def test_pods_of_an_earlier_job_of_the_name_tell_nothing_of_this_one() -> None:
     """They still end while the Job that was made in its place begins."""
     before = job_pod("z", "2026-11-21T20:01:00Z", owner="of the one before", **left("its report"))
     assert read_job(job(), [before]).message == ""
-    assert read_job(job(), [before]).words == "it has no pod; kubectl describe job audit says more"
+    assert read_job(job(), [before]).detail == "it has no pod; kubectl describe job audit says more"
 
 
 @pytest.mark.parametrize("owner", [{"owner": ""}, {"controller": None}, {"controller": False}])
@@ -254,12 +254,12 @@ def test_a_job_whose_pod_failed_says_what_ended_it_and_one_that_ran_for_too_long
     ended = job_pod("a", "2026-11-21T20:00:00Z", initContainerStatuses=[
         container(terminated={"exitCode": 1, "reason": "Error", "message": "no such variable; password=hunter2"})])
     failed["reason"] = "BackoffLimitExceeded"
-    assert read_job(found, [ended]).words == (
+    assert read_job(found, [ended]).detail == (
         "container kafka ended with 1: Error: no such variable; password=(hidden)")
     without_bash = job_pod("a", "2026-11-21T20:00:00Z", initContainerStatuses=[container(terminated={
         "exitCode": 128, "reason": "StartError", "message": 'exec: "bash": executable file not found in $PATH'})])
-    assert read_job(found, [without_bash]).words == (
+    assert read_job(found, [without_bash]).detail == (
         'container kafka ended with 128: StartError: exec: "bash": executable file not found in $PATH')
-    assert read_job(found, []).words == "Job has reached the specified backoff limit"
+    assert read_job(found, []).detail == "Job has reached the specified backoff limit"
     failed |= {"reason": "DeadlineExceeded", "message": "Job was active longer than specified deadline"}
-    assert read_job(found, [ended]).words == "Job was active longer than specified deadline"
+    assert read_job(found, [ended]).detail == "Job was active longer than specified deadline"

@@ -143,7 +143,7 @@ async def test_a_job_without_a_pod_says_why() -> None:
     assert await workloads.job("audit", "of the one on record") is None, "whatever has its name"
     found = await workloads.job("audit", "u")
     assert found is not None
-    assert found.words == (f"it has no pod: FailedCreate: {refused['message']}; kubectl describe job audit says more")
+    assert found.detail == (f"it has no pod: FailedCreate: {refused['message']}; kubectl describe job audit says more")
 
 
 # --- and is told on ---------------------------------------------------------------------------------------------------

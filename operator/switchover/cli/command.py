@@ -73,7 +73,7 @@ def as_text(error: Exception) -> str:
         return f"{error}; does `kubectl cluster-info`, with the same context, reach it?"
     if not isinstance(error, Forbidden):
         return str(error)
-    return (f"{error.told}. Whoever installed the chart binds its Roles to you (docs/security.md); "
+    return (f"{error.message}. Whoever installed the chart binds its Roles to you (docs/security.md); "
             "`switchover doctor` lists the rights that are missing")
 
 

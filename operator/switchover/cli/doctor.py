@@ -50,7 +50,7 @@ async def examine(place: Place) -> list[Line]:
             try:
                 lines += await look(server)
             except Forbidden as error:
-                lines.append(Line(what, None, error.told))
+                lines.append(Line(what, None, error.message))
             except Unreachable as error:
                 lines.append(Line(what, None, str(error)))
             except (Refused, NotFound) as error:
@@ -102,7 +102,7 @@ async def _pods(server: ApiServer) -> list[Line]:
         pods = await operator_pods(server)
     except Forbidden as error:
         looked_at = any(is_current(each.resource) for each in await every(server))
-        return [_elsewhere(none, error.told, await leases(server), time.time(), looked_at=looked_at)]
+        return [_elsewhere(none, error.message, await leases(server), time.time(), looked_at=looked_at)]
     return [_pod(each) for each in pods] or [
         Line("operator", False, f"{none}, nor one elsewhere that serves it: nothing moves until the chart is installed "
                                 "here, or names this namespace in watch.namespaces")]

@@ -172,7 +172,7 @@ async def _logged(place: Place, name: str, since: float, lines: int) -> list[tup
         try:
             pods = await operator_pods(server)
         except Forbidden as error:
-            raise Refused(f"{none}, and one that serves it from another namespace cannot be seen: {error.told}") from None
+            raise Refused(f"{none}, and one that serves it from another namespace cannot be seen: {error.message}") from None
         if not pods:
             raise Refused(f"{none}, and none elsewhere serves it: no pod has the label app.kubernetes.io/name=switchover; "
                           "switchover doctor says more")

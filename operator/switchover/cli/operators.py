@@ -68,12 +68,12 @@ async def warnings(server: ApiServer, found: Found, act: Act | None = None) -> S
     try:
         pods = await operator_pods(server)
     except Forbidden as error:
-        unseen = error.told
+        unseen = error.message
     try:
         held = () if any(map(runs, pods)) else await leases(server)         # which fewer people may read
         deployments = await operator_deployments(server)
     except Forbidden as error:
-        return (f"whether an operator runs cannot be seen: {error.told}",)
+        return (f"whether an operator runs cannot be seen: {error.message}",)
     if unseen and not at_work(found, held, time.time()):
         return (f"whether an operator runs cannot be seen: {unseen}",)
     return [*absent(found, act, pods, held, time.time()), *other_release(deployments, version("switchover"))]

@@ -122,8 +122,8 @@ async def _ended(workloads: KubernetesWorkloads, name: str, uid: str, say: Calla
             if isinstance(found, str):
                 raise Refused(f"the rehearsal did not come to its end: {found}")
             return found
-        if job.words != progress:
-            say(progress := job.words)
+        if job.detail != progress:
+            say(progress := job.detail)
         await asyncio.sleep(POLL_SECONDS)
 
 

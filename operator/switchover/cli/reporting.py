@@ -27,7 +27,7 @@ async def report(place: Place, name: str) -> Report:
         try:
             events = await events_of(server, found)
         except Forbidden as error:
-            events = error.told
+            events = error.message
         return report_of(found, events, await _releases(server), version("switchover"), now())
 
 

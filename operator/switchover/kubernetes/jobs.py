@@ -18,13 +18,13 @@ class JobState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class JobRun:
     """A Job. `message` is the termination message of its newest pod that ended, of one that repeats the nonce before any
-    other; `words` say what it waits for or why it failed, as Kubernetes has it. `created` is in seconds since the epoch.
+    other; `detail` says what it waits for or why it failed, as Kubernetes has it. `created` is in seconds since the epoch.
     `given` are the variables SWITCHOVER_… of its pod's template, which nobody can change, as one can annotations."""
 
     name: str
     state: JobState
     message: str = ""
-    words: str = ""
+    detail: str = ""
     uid: str = ""
     created: float = 0.0
     annotations: Mapping[str, str] = field(default_factory=dict)

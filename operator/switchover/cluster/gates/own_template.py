@@ -54,11 +54,11 @@ def _shut(picture: Picture, workload: Workload, original: Mapping[str, Any] | No
                     subject=subject, unblocks="nothing to do: its Job is created")
     now = trial_job.compared_with(job)
     if (told is None or now is None) and (job.ended or job.message):
-        words = job.words or "its pod ended, and Kafka's start script was not run"
+        words = job.detail or "its pod ended, and Kafka's start script was not run"
         return fail(TRIAL_FAILED, f"the new template of {subject} does not come to the start of Kafka: {words}."
                     " No broker has it", subject=f"Job {job.name}", unblocks=_cure(picture, job))
     if told is None or now is None:
-        return wait(TRIAL_RUNNING, f"the new template of {subject} is tried before a broker has it: {job.words}",
+        return wait(TRIAL_RUNNING, f"the new template of {subject} is tried before a broker has it: {job.detail}",
                     subject=f"Job {job.name}",
                     unblocks=f"it ends by itself; where there is no room for its pod, or it cannot run, {_accept(picture)}")
     found = (*differences(told, now), *_moved(workload, picture, now, original))

@@ -48,7 +48,7 @@ def _found(picture: Picture) -> Report:
         raise Unseen(wait(REHEARSAL_RUNNING, "the replica's Job is not there yet", subject=_job(picture),
                           unblocks="nothing to do: it is created"))
     if not job.message and not job.ended:
-        raise Unseen(wait(REHEARSAL_RUNNING, job.words or "the rehearsal runs", subject=_job(picture),
+        raise Unseen(wait(REHEARSAL_RUNNING, job.detail or "the rehearsal runs", subject=_job(picture),
                           unblocks="it ends by itself"))
     found = replica_job.told(job)
     if not isinstance(found, str):

@@ -141,7 +141,7 @@ def told(job: JobRun) -> Report | str:
     try:
         found = reports.read(job.message)
     except ValueError:
-        return job.message.strip()[-400:] or job.words or "it left no report"
+        return job.message.strip()[-400:] or job.detail or "it left no report"
     if found.nonce != job.nonce:
         return "a pod that is not its own left a report in its name"
     return found if found.digest == job.given.get(TREE_DIGEST) else "its report is of another tree than it was given"

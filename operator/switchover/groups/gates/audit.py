@@ -18,7 +18,7 @@ def check_audit(picture: Picture) -> Verdict:
                     unblocks="nothing to do: it is created")
     subject = f"Job {job.name}"
     if job.state is JobState.RUNNING:
-        return wait(AUDIT_RUNNING, job.words or "the audit runs", subject=subject, unblocks="it ends by itself")
+        return wait(AUDIT_RUNNING, job.detail or "the audit runs", subject=subject, unblocks="it ends by itself")
     try:
         left = read(job.message)
         verdict = left.audit_verdict()
@@ -26,7 +26,7 @@ def check_audit(picture: Picture) -> Verdict:
         return unknown(AUDIT_UNKNOWN, f"what the audit says is not understood: {why}", subject=subject,
                        unblocks=f"set audit.image to an image of the operator's own release; then {AGAIN}")
     if job.state is JobState.FAILED or verdict is None:
-        reason = left.reason or job.words or "it left no verdict"
+        reason = left.reason or job.detail or "it left no verdict"
         return fail(AUDIT_FAILED, f"the audit could not judge: {reason}", subject=subject,
                     unblocks=f"mend what it names; then {AGAIN}")
     if left.nonce != job.nonce:

@@ -84,11 +84,11 @@ class Expired(Exception):
 
 
 class Forbidden(Refused):
-    """403: the account has not the right. `told` says which, without the cure, which depends on whose account it is."""
+    """403: the account has not the right. `message` says which. The remedy depends on whose account it is."""
 
-    def __init__(self, told: str, cure: str = "") -> None:
-        super().__init__(f"{told}. {cure}" if cure else told)
-        self.told = told
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(f"{message}. {remedy}" if remedy else message)
+        self.message = message
 
 
 class TooLarge(Refused):
