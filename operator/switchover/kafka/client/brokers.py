@@ -26,7 +26,7 @@ class Brokers:
     def __init__(self, access: Access, seconds: float, keep: float = 0.0) -> None:
         self.seconds = seconds
         self._servers = list(access.addresses)
-        self._connections = KeptConnections(security(access.properties, access.allowed, access.search), keep)
+        self._connections = OpenConnections(security(access.properties, access.allowed, access.search), keep)
 
     def connected(self, broker: Address, seconds: float | None = None) -> AbstractAsyncContextManager[Connection]:
         """A connection to one of them, good for `seconds`, those of a round by default."""
@@ -83,7 +83,7 @@ process answers (nodes.py), each question has its own."""
 MOST = 4                    # that stay open to one node; more are there only while more questions go on than that
 
 
-class KeptConnections:
+class OpenConnections:
     """Those of one access, opened when they are needed. One that is free is used again until it is `keep` seconds old; with
     0 each question has its own. Where a question fails none is used again: the node may have gone without a sign."""
 

@@ -16,7 +16,7 @@ from adapters.eventually import eventually
 from fakes.kafka_node import Node, noting_connections, quorum_answer
 from patience import stretched
 from switchover.answers.errors import Unreachable
-from switchover.kafka.client.brokers import KeptConnections
+from switchover.kafka.client.brokers import OpenConnections
 from switchover.kafka.client.connection import Connection
 from switchover.network.security import security
 
@@ -36,7 +36,7 @@ class Kept:
                  properties: Mapping[str, str] | None = None) -> None:
         self._node = node
         self._seconds = stretched(10) if seconds is None else seconds
-        self._connections = KeptConnections(security(properties or {}), keep)
+        self._connections = OpenConnections(security(properties or {}), keep)
 
     async def ask(self) -> int:
         async with self._connections.connected(self._node.address, self._seconds) as connection:
