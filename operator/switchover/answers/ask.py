@@ -15,16 +15,16 @@ logger = logging.getLogger(__name__)
 READ_SECONDS = 12.0
 """How long a reading may take: longer than what its client allows for it, which knows whom it asks and says so."""
 LOOKING_SECONDS = 300.0
-"""How old may be what takes requests of its own for each migration, where nothing is done upon it: names that are taken,
-storage classes, dry runs of what has not changed."""
+"""How old an answer may be that each migration asks for alone, where nothing is done upon it: names that are taken, storage
+classes, dry runs of what has not changed."""
 LARGEST_TREE_SECONDS = 900.0
 """How long the reading of a whole tree of ZooKeeper's may take; each of its parts has a limit of its own."""
 FRESH_SECONDS = 20.0
 """How old a long reading may be, besides the time that it takes, where something is decided upon it."""
 PATIENCE_SECONDS = 1.0
-"""How long a new answer is waited for by who is content with the last one."""
+"""How long a new answer is waited for where the last one will do."""
 SPARED_SECONDS = 60.0
-"""How long nobody is asked again who let a question wait that holds something there."""
+"""How long a peer is not asked again that let a question wait, where each one holds something there."""
 DEFECTS: set[str] = set()
 """Where an answer met an error that nobody expected; each place is logged once."""
 
@@ -40,8 +40,7 @@ async def _dated(reading: Awaitable[T], seconds: float, at: float) -> Known[T]:
 
 
 async def _observed(answer: Awaitable[Known[T]], seconds: float) -> Observed[T]:
-    """Without an error. One that nobody expected is unknown for what it was asked, and nothing else is: an odd answer of one
-    server."""
+    """The answer, or why it is unknown. An unexpected error makes this answer unknown, and no other."""
     try:
         return await answer
     except Refused as error:

@@ -1,4 +1,4 @@
-"""How much memory this process has for what others send, all of it together, and who has it."""
+"""How much memory all answers of peers may take in this process, and who holds it."""
 
 import asyncio
 from collections import Counter
@@ -19,11 +19,12 @@ LEAST, MOST = 64 * MIB, 2048 * MIB
 FILES: tuple[Path, ...] = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """The limit of a container as it sees it itself: of cgroups v2, and of v1."""
 SMALL, FOR_SMALL = 256 * 1024, 8 * MIB
-"""Bytes of a request that waits behind no large one; and how far these may go beyond the room: AT_REST has them already."""
+"""Bytes of a small request, which waits behind no large one; and by how much small ones may exceed the room: AT_REST
+counts them already."""
 LITTLE = 64
-"""What part of the room is little to hold for long."""
+"""Who holds less than this part of the room always may."""
 TURN_SECONDS = 2.0
-"""How long one waits for its turn: less than any question may take, so that the answer says why."""
+"""How long a request waits for its turn: less than any question may take, so that the error says why."""
 
 
 @cache
@@ -51,10 +52,10 @@ def limit_for(answer: int) -> str:
 
 
 class Budget:
-    """Bytes of memory, for threads and for the event loop. Who finds none left waits, first come, first served.
+    """Bytes of memory, for threads and for the event loop. A request that finds none left waits, first come, first served.
 
-    Of what is held for long one owner has a quarter at most, and all have a half, but for who has little: what is read and
-    gone again goes on, and so do the others.
+    Of what is held for long, one owner has a quarter at most, and all together a half; little is always allowed. So there
+    is room for what is read and dropped again, and for other owners.
     """
 
     def __init__(self, size: Callable[[], int]) -> None:

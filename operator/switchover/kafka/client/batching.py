@@ -1,4 +1,4 @@
-"""Questions of one kind that are asked together: what many want at about the same time takes one request."""
+"""Questions that many ask at about the same time take one request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

@@ -78,9 +78,9 @@ def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 
 
 KEEP_SECONDS = 30.0
-"""For how long the operator uses one: after that the name leads to whoever has it by then. Where it is the evidence which
-process answers (nodes.py), each question has its own."""
-MOST = 4                    # that stay open to one node; more are there only while more questions go on than that
+"""For how long the operator uses a connection: by then another process may have the name. Where it counts which process
+answers (nodes.py), each question has its own."""
+MOST = 4                    # connections that stay open to one node
 
 
 class OpenConnections:

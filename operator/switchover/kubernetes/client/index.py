@@ -13,7 +13,7 @@ from switchover.kubernetes.selectors import required
 Object = Mapping[str, Any]
 Document = dict[str, Any]
 Subject = tuple[str, str, str]
-"""What something is about: a sort, and two texts that identify it."""
+"""What something is about: a kind, and two texts that identify it."""
 
 ANYTHING: Subject = ("anything", "", "")
 """Of what may be about every workload."""

@@ -1,4 +1,4 @@
-"""Whom an object of the Kubernetes API belongs to: marks of GitOps tools, managedFields, the controller that owns it."""
+"""Whom an object of the Kubernetes API belongs to: marks of GitOps tools, managedFields, its controller, who applied it."""
 
 from collections.abc import Container, Iterator, Mapping
 from datetime import datetime
