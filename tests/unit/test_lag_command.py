@@ -13,7 +13,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from switchover.answers.errors import Refused, Unreachable
-from switchover.cli.kafka import access_to
+from switchover.cli.command import access_to
 from switchover.cli.lag import EXIT_CODES, Question, Report, follow, thresholds_of
 from switchover.cli.lag_output import document, progress, table
 from switchover.cli.main import app

@@ -17,6 +17,8 @@ from switchover.text.visible import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from switchover.network.access import Access
+
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
                   context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 WIDE = 10_000
@@ -127,6 +129,18 @@ _PLACE = {
     "kubeconfig": Annotated[str, typer.Option("--kubeconfig", help="Default: KUBECONFIG, else ~/.kube/config, else, in "
                                                                    "a pod, its service account.")],
 }
+
+
+def access_to(servers: str, file: Path | None) -> "Access":
+    """Kafka with the rights of those client properties. Refused when they cannot be read."""
+    from switchover.answers.errors import Refused
+    from switchover.network.access import Access
+    from switchover.text import properties_file
+
+    try:
+        return Access(servers, properties_file.read(file) if file is not None else {})
+    except properties_file.Unreadable as error:
+        raise Refused(str(error)) from None
 
 
 def of_cluster(function: Callable[..., Any]) -> Callable[..., Any]:
