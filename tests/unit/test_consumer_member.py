@@ -8,13 +8,14 @@ from typing import Any, TypeVar
 import pytest
 
 from switchover.consumer import messages as m
+from switchover.consumer.commits import Stored
 from switchover.consumer.member.following import Rules
 from switchover.consumer.member.holdings import KAFKA_PATIENCE, LINGER
 from switchover.consumer.member.machine import Member
 from switchover.consumer.member.share import PARKED
 from switchover.consumer.member.states import Phase
-from switchover.consumer.offsets import Stored, parsed
 from switchover.consumer.sessions import Lease
+from switchover.consumer.znodes import offset_in
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
@@ -457,4 +458,4 @@ def test_the_later_of_two_offsets_counts(stored: Stored, position: int | None) -
 @pytest.mark.parametrize(("data", "offset"), [
     (b"10", 10), (b"-1", None), (b"", None), (None, None), (b"x", None), (b"0", 0)])
 def test_offsets_in_zookeeper(data: bytes | None, offset: int | None) -> None:
-    assert parsed(data) == offset
+    assert offset_in(data) == offset

@@ -1,6 +1,5 @@
 """What a person may ask of a migration: what each act says before it is done, and the patch that it is. Pure."""
 
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -7,15 +7,13 @@ meanwhile. ZooKeeper is written first, where our owner node is checked: Kafka ta
 that stood still while others went on.
 """
 
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from switchover.consumer.fetching import Claim, Positions
 from switchover.consumer.group import KafkaGroup
 from switchover.consumer.messages import Partitions
-from switchover.consumer.offsets import Stored
 from switchover.consumer.settings import Store
 from switchover.consumer.znodes import Znodes
 from switchover.shared.partition import TopicPartition
@@ -23,6 +21,18 @@ from switchover.shared.partition import TopicPartition
 Offsets = Mapping[TopicPartition, int]
 NOTHING = -1
 """What a store has of a partition that it does not have."""
+
+
+class Stored(NamedTuple):
+    """What a store says of one partition: the next offset to read, None for none."""
+
+    zookeeper: int | None
+    kafka: int | None
+
+    @property
+    def position(self) -> int | None:
+        """Where to go on: the later one, since whoever consumed last may have committed to one store alone."""
+        return max((offset for offset in self if offset is not None), default=None)
 
 
 class Stores:

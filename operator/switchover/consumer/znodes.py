@@ -12,7 +12,6 @@ from kazoo.client import KazooClient, TransactionRequest
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError, RolledBackError
 
 from switchover.consumer.messages import Changed, Event, OwnerFreed, OwnerGone, Partitions
-from switchover.consumer.offsets import parsed
 from switchover.consumer.reading import ANSWER, Watches, read_world
 from switchover.coordination.acknowledgement import Acknowledgement
 from switchover.coordination.layout import BROKERS, CONSUMERS, TOPICS, Layout, topic
@@ -204,7 +203,7 @@ class Znodes:
         found: dict[TopicPartition, int | None] = {}
         for partition, each in asked.items():
             try:
-                found[partition] = parsed(each.get(timeout=ANSWER)[0])
+                found[partition] = offset_in(each.get(timeout=ANSWER)[0])
             except NoNodeError:
                 found[partition] = None
         return found
@@ -288,3 +287,11 @@ def _whole(result: Sequence[Any]) -> None:
     if (error := _error(result)) is not None:
         raise error
 
+
+def offset_in(data: bytes | None) -> int | None:
+    """The offset that a node holds; what is negative or no number counts as none, as the old consumer has it."""
+    try:
+        offset = int((data or b"").decode())
+    except ValueError:
+        return None
+    return offset if offset >= 0 else None

@@ -6,7 +6,6 @@ for no other. Between sightings of different ids nobody knows for which, nor bef
 (docs/facts/spark.md#topics-that-are-created-again)
 """
 
-
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window

@@ -2,7 +2,6 @@
 docs/facts/coordination.md#the-rules).
 """
 
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

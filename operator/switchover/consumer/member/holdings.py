@@ -1,6 +1,5 @@
 """The partitions on their way, by the table PARTITION: what is asked for each, and where its answer brings it."""
 
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

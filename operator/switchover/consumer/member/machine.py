@@ -2,7 +2,6 @@
 (docs/facts/coordination.md#the-rules). states.py has its tables.
 """
 
-
 from collections.abc import Mapping
 
 from switchover.consumer import messages as m

@@ -1,6 +1,5 @@
 """Which partitions are to be a member's, and what the first member by name does for all: guards, members that gave up."""
 
-
 from collections.abc import Mapping
 
 from switchover.consumer.member.following import Following, Rules

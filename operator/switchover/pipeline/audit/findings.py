@@ -1,6 +1,5 @@
 """What is wrong, as rows: one for each overlap, gap and loss. Built by Spark; as sentences for the few that people read."""
 
-
 from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path

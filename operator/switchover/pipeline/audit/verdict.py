@@ -13,7 +13,6 @@ Every doubt makes Indeterminate of Clean. What was not read of a group leaves op
 knows who consumed where its members are not known (`unread_of_group`).
 """
 
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

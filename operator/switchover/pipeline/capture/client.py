@@ -3,7 +3,6 @@
 Certificates and keys are PEM only, as text (KIP-651): a file or a JKS store named in the Secret would not exist in the pod.
 """
 
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,6 +1,5 @@
 """One group of the fleet, and whether it can be migrated now: blockers, and a score that names its every term."""
 
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
