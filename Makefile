@@ -25,6 +25,8 @@ BIN := $(VENV)/bin
 UV := build/uv/bin/uv
 EXTRAS := cli consumer operator pipeline
 PURE := api cluster coordination engine groups lag metadata reasons
+READ := README.md docs/guide docs/charts docs/pipeline $(patsubst %,docs/%.md,api cli comparison concepts consumer disaster faq \
+  first-migration gitops index install kafka-4 lag managed-kafka operations preflight preflight-groups rehearsal report security tls)
 LAYERS := unit packaging pipeline simulation adapters apiserver sandbox
 say = @printf '\n== %s (%d s since start) ==\n' "$(1)" "$$(( $$(date +%s) - $$SWITCHOVER_STARTED ))"
 
@@ -66,13 +68,14 @@ lock: $(UV) ## resolve pyproject.toml into requirements/*.txt
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 .PHONY: lint check coverage crds stories notice sbom test collected test-long browser shard ledger $(LAYERS)
-lint: venv ## ruff, mypy, import contracts, the ratchet, generated CRDs
+lint: debian venv ## ruff, mypy, import contracts, the ratchet, generated CRDs, sentences of the pages for users
 	$(call say,lint)
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tests/ratchet.py
 	$(BIN)/python -m switchover.api.crds --check crds
+	"$$(nice sandbox/build prose)/vale" --no-wrap $(READ)
 
 check: lint ## lint and the tests of the pure core, in two workers: before every commit
 	$(BIN)/pytest --numprocesses 2 -m 'not long' tests/unit
