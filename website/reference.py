@@ -143,7 +143,7 @@ def reasons() -> str:
     """Every reason once, below the first step at which a gate can give it."""
     first: dict[str, str] = {}
     for step, of in gates.steps().items():
-        for name in sorted({name for gate in of for name in gates.given(gate.check)}):
+        for name in sorted({name for gate in of for name in gates.given(gate.look)}):
             first.setdefault(name, step)
     for name, reason in REASONS.items():
         if reason.subject in ELSEWHERE:

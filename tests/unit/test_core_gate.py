@@ -1,9 +1,9 @@
 """Gates and their streaks: when a pass counts, when it does not, and how long is too long."""
 
 import pytest
-from switchover.outside.observed import Known, Observed, Unknown
 
 from made_reasons import fail, unknown, wait
+from switchover.answers.observed import Known, Observed, Unknown
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, passed, seen
 from switchover.reasons.walk import NOT_OBSERVED

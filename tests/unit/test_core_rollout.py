@@ -92,7 +92,7 @@ def test_gates_before_a_batch_are_asked_about_that_very_batch():
         asked.append(scene.position.batch.nodes)
         return passed()
 
-    roll(replace(TO_NEW, before=(replace(TO_NEW.before[0], check=check),)), moving(), Judge("scope", {}, NOW), NOW)
+    roll(replace(TO_NEW, before=(replace(TO_NEW.before[0], look=check),)), moving(), Judge("scope", {}, NOW), NOW)
     assert asked == [("n0",)]
 
 

@@ -166,5 +166,5 @@ def test_nothing_passes_without_evidence(dice, count):
                                    {"min_samples": 1}, {"min_span": 0}, {"min_samples": 41},
                                    {"poll": 500, "min_samples": 25}])
 def test_thresholds_that_no_window_can_show_are_refused(wrong):
-    with pytest.raises(ValueError, match=r"cannot show|at least two|is sure to keep"):
+    with pytest.raises(ValueError, match=r"cannot show|at least two|is sure to have"):
         Thresholds(**wrong)

@@ -232,7 +232,7 @@ def lag(
     3 hold or inconclusive. After Ctrl-C that of the last verdict, 3 when there was none.
     """
     from switchover.answers.errors import Refused
-    from switchover.cli.kafka import access_to
+    from switchover.cli.command import access_to
     from switchover.cli.lag import Question, thresholds_of
     from switchover.cli.lag_output import show
 
@@ -264,10 +264,9 @@ def groups(
     Exit code: 0 all was seen; 2 Kafka cannot be reached, or refuses; 3 something could not be seen.
     """
     from switchover.answers.clock import WallClock
-    from switchover.cli.command import console
+    from switchover.cli.command import access_to, console
     from switchover.cli.display import document as written
     from switchover.cli.groups import document, look, table
-    from switchover.cli.kafka import access_to
 
     with refusals():
         found = asyncio.run(look(access_to(bootstrap_server, command_config), group or (), to.value, WallClock()))
