@@ -95,7 +95,7 @@ async def test_groups_of_every_type_with_what_stands_in_their_way(newest_kafka: 
     assert (code, nothing, why) == (2, None, f"switchover: group nobody-{made} does not exist at {server}\n")
 
 
-async def test_below_kafka_4_wire_groups_is_told_what_its_brokers_lack(zookeeper_cluster: KafkaCluster) -> None:
+async def test_below_kafka_4_every_group_is_told_what_its_brokers_lack(zookeeper_cluster: KafkaCluster) -> None:
     [server], topic, name = [each.address for each in zookeeper_cluster.brokers.values()], uuid4().hex, uuid4().hex
     await create_topic(server, topic, 1)
     await coordinated(server, [name])

@@ -435,7 +435,7 @@ async def operate(
     incarnation: Incarnation, kafka: Kafka, timeline: Timeline, identity: str, metrics_registry: CollectorRegistry,
     notify: Notify, late: float = 0.0,
 ) -> None:
-    """The operator as `operator.run` puts it together, with the simulated world at the other end of its adapters."""
+    """The operator as `process.run` puts it together, with the simulated world at the other end of its adapters."""
     server = SimulatedApiServer(incarnation, NAMESPACE)
     workloads = KubernetesWorkloads(server, timeline)
     migrations = KubernetesMigrations(server, timeline, "KafkaMigration", "kafkamigrations")

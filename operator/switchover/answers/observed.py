@@ -37,4 +37,3 @@ NOT_ASKED = Unknown("not observed in this step")
 def asked_for(*needs: str, otherwise: Callable[[], Any] = lambda: NOT_ASKED) -> Any:
     """A field of facts that is read only where one of these is named."""
     return field(default_factory=otherwise, metadata={"needs": frozenset(needs)})
-

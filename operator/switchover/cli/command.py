@@ -159,6 +159,7 @@ def of_cluster(function: Callable[..., Any]) -> Callable[..., Any]:
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
 
+
 def console(*, folds: bool = True) -> "Console":
     """Standard output, for tables; `folds`: a terminal's lines. A command that we fold would be pasted as several."""
     from rich.console import Console

@@ -70,7 +70,7 @@ def check_recovered(picture: Picture) -> Verdict:
 
 
 def _worst(lag: Assessment) -> str:
-    """The partition that is worst off in words; else what must be true beside, else how long it has passed."""
+    """The partition that is worst off in words; else what else must be true, else how long it has passed."""
     if lag.reading.why:
         return lag.reading.why
     told = list(preconditions(lag.group))

@@ -8,7 +8,6 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from itertools import chain
 from typing import TypeVar
 
 from kio.schema.errors import ErrorCode
@@ -163,12 +162,18 @@ class WireGroups:
 
         Raises what one broker raises: its groups would be missing.
         """
-        async def one(_: int, node: Address) -> list[str]:
-            async with self._asked(node) as coordinator:
-                return [name for name, group in (await coordinator.listed()).items()
-                        if group.protocol_type in (PROTOCOL_TYPE, "")]
+        found, errors = list[str](), list[Exception]()
 
-        return sorted(chain(*(await self._each(one)).values()))
+        async def ask(node: Address, connection: Connection, _: Sequence[None]) -> None:
+            coordinator = await Coordinator.at(node, connection)
+            found.extend(name for name, group in (await coordinator.listed()).items()
+                         if group.protocol_type in (PROTOCOL_TYPE, ""))
+
+        ids = await self._brokers.any(_ids)
+        await self._brokers.each(dict.fromkeys(ids, (None,)), ask, lambda _, error: errors.append(error))
+        if errors:
+            raise errors[0]
+        return sorted(found)
 
     async def memberships(self, groups: Iterable[str]) -> Mapping[str, Membership | str]:
         """Of each group its members, or why its coordinator does not tell them."""
