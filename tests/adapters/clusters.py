@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from adapters.formatted import lay_out, random_id
-from adapters.servers import KafkaServer, ZooKeeperServer, loopback
+from adapters.servers import KafkaServer, ServerError, ZooKeeperServer, loopback
 from patience import stretched, until
 from switchover.answers.errors import Unreachable
 from switchover.api.kafka_migration import NodeMode as Mode
@@ -81,6 +81,13 @@ class KafkaCluster:
         self.zookeeper.start(self.zookeeper.properties())
         for broker, server in self.brokers.items():
             server.start(self.broker_properties(broker, Mode.ZOOKEEPER, extra), wait=False)
+        for broker, server in self.brokers.items():
+            try:
+                server.wait()
+            except ServerError as error:            # starved while it started: a kubelet would start it again
+                if "SessionExpired" not in str(error):
+                    raise
+                server.start(self.broker_properties(broker, Mode.ZOOKEEPER, extra))
         self.wait_for_brokers()
 
     def start_controllers(self, cluster_id: str, mode: str = Mode.MIGRATION_CONTROLLER) -> None:
