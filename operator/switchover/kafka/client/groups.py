@@ -6,8 +6,8 @@ the process when a coordinator moved (its issues 4605 and 5397).
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TypeVar
 
 from kio.schema.errors import ErrorCode
@@ -93,8 +93,9 @@ class WireGroups:
     async def all_support(self, group: str, strategy: str) -> bool:
         """JoinGroup with that strategy alone, of a group that was described on the same connection."""
         node_id, node = await self._coordinator_of(group)
-        async with self._asked(node) as coordinator:
-            [shortest] = await broker_settings(node, coordinator.connection, node_id, [SHORTEST_SESSION])
+        async with self._brokers.connected(node) as connection:
+            coordinator = await Coordinator.at(node, connection)
+            [shortest] = await broker_settings(node, connection, node_id, [SHORTEST_SESSION])
             described = (await each_group.described(coordinator, node_id, [group]))[group]
             if isinstance(described, Exception):
                 raise described
@@ -112,14 +113,13 @@ class WireGroups:
 
     async def coordinated(self) -> Mapping[int, int]:
         """ListGroups of every broker, and the members of those that are not Empty."""
-        async def one(_: int, node: Address) -> int:
-            async with self._asked(node) as coordinator:
-                if "DESCRIBE" not in await cluster_operations(coordinator.connection):
-                    raise Refused(f"{node}: shows our user only groups that it has rights on; grant it Describe on the "
-                                  "Cluster resource")
-                return await each_group.member_count(coordinator)
+        async def count(_: int, coordinator: Coordinator) -> int:
+            if "DESCRIBE" not in await cluster_operations(coordinator.connection):
+                raise Refused(f"{coordinator.node}: shows our user only groups that it has rights on; grant it Describe on "
+                              "the Cluster resource")
+            return await each_group.member_count(coordinator)
 
-        return await self._each(one)
+        return await self._each(count)
 
     async def offsets_topic(self) -> OffsetsTopic:
         """Metadata, the topic's settings, and every broker's compression codec for it."""
@@ -162,18 +162,11 @@ class WireGroups:
 
         Raises what one broker raises: its groups would be missing.
         """
-        found, errors = list[str](), list[Exception]()
+        async def listed(_: int, coordinator: Coordinator) -> list[str]:
+            return [name for name, group in (await coordinator.listed()).items()
+                    if group.protocol_type in (PROTOCOL_TYPE, "")]
 
-        async def ask(node: Address, connection: Connection, _: Sequence[None]) -> None:
-            coordinator = await Coordinator.at(node, connection)
-            found.extend(name for name, group in (await coordinator.listed()).items()
-                         if group.protocol_type in (PROTOCOL_TYPE, ""))
-
-        ids = await self._brokers.any(_ids)
-        await self._brokers.each(dict.fromkeys(ids, (None,)), ask, lambda _, error: errors.append(error))
-        if errors:
-            raise errors[0]
-        return sorted(found)
+        return sorted(chain(*(await self._each(listed)).values()))
 
     async def memberships(self, groups: Iterable[str]) -> Mapping[str, Membership | str]:
         """Of each group its members, or why its coordinator does not tell them."""
@@ -269,14 +262,10 @@ class WireGroups:
     async def _ask_every_broker(self, questions: Sequence[Question[str, frozenset[int]]]) -> None:
         groups = sorted({question.asked for question in questions})
 
-        async def ask(node_id: int, node: Address) -> Mapping[str, Group | Exception]:
-            try:
-                async with self._asked(node) as coordinator:
-                    return await each_group.described(coordinator, node_id, groups)
-            except Unreachable as error:
-                return dict.fromkeys(groups, error)
+        async def ask(node_id: int, coordinator: Coordinator) -> Mapping[str, Group | Exception]:
+            return await each_group.described(coordinator, node_id, groups)
 
-        told = await self._each(ask)
+        told = await self._each(ask, lambda error: dict.fromkeys(groups, error))
         for question in questions:
             answers = {node_id: found[question.asked] for node_id, found in told.items()}
             wrong = [each for each in answers.values() if isinstance(each, Exception) and not isinstance(each, Unreachable)]
@@ -307,16 +296,27 @@ class WireGroups:
             return node_id, address
         raise found.failed.get(group) or Unreachable(f"group {group} was left out of the answer about its coordinator")
 
-    @asynccontextmanager
-    async def _asked(self, node: Address) -> AsyncIterator[Coordinator]:
-        async with self._brokers.connected(node) as connection:
-            yield await Coordinator.at(node, connection)
+    async def _each(self, ask: Callable[[int, Coordinator], Awaitable[T]],
+                    instead: Callable[[Exception], T] | None = None) -> dict[int, T]:
+        """What every broker answers, by its node id; of one that cannot be asked what stands `instead`, else its error is
+        raised once all were asked."""
+        found, errors = dict[int, T](), list[Exception]()
 
-    async def _each(self, question: Callable[[int, Address], Awaitable[T]]) -> dict[int, T]:
-        """What every broker answers, by its node id; all are asked at once."""
+        async def one(node: Address, connection: Connection, part: Sequence[int]) -> None:
+            [node_id] = part
+            found[node_id] = await ask(node_id, await Coordinator.at(node, connection))
+
+        def failed(part: Iterable[int], error: Exception) -> None:
+            if instead is None:
+                errors.append(error)
+            else:
+                found.update(dict.fromkeys(part, instead(error)))
+
         brokers = (await self.cluster()).brokers
-        answers = await asyncio.gather(*(question(*each) for each in brokers.items()))
-        return dict(zip(brokers, answers, strict=True))
+        await self._brokers.each({node: (node_id,) for node_id, node in brokers.items()}, one, failed)
+        if errors:
+            raise errors[0]
+        return found
 
 
 async def _ids(node: Address, connection: Connection) -> Mapping[Address, int]:
