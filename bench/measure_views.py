@@ -44,7 +44,7 @@ from unit.kraft_gates import GATES
 from unit.pictures import NOW, Mode, moment
 
 PASSES = 20
-FETCH, VERSIONS = 1, 18
+FETCH, METADATA, VERSIONS = 1, 3, 18
 LIMIT = 512 * memory.MIB
 """Of the operator's container."""
 NO_TIME = i32Timedelta.parse(timedelta())
@@ -85,11 +85,15 @@ def serve(pipe: Any, brokers: int, topics: int, partitions: int) -> None:
         def metadata(request: bytes) -> bytes:
             return told[now] if request[-5] == 0 else brief             # null where all topics are asked for, else 1
 
+        def nonsense(request: bytes) -> bytes:
+            return brief
+
         async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
                 while True:
                     request = await reader.readexactly(struct.unpack(">i", await reader.readexactly(4))[0])
-                    body = {FETCH: fetched, VERSIONS: lambda _: versions}.get(request[1], metadata)(request)
+                    answer_to = {FETCH: fetched, METADATA: metadata, VERSIONS: lambda _: versions}.get(request[1], nonsense)
+                    body = answer_to(request)
                     writer.write(struct.pack(">i", len(body) + 4) + request[4:8] + body)
                     await writer.drain()
 

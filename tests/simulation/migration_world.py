@@ -357,8 +357,8 @@ class MigrationWorld:
         """Run until the next batch or step, approving what waits for it; with `whole` to the end of the migration."""
 
         def place() -> tuple[Any, ...]:
-            progress = self.status["progress"]
-            return progress["step"], progress.get("batch"), progress.get("openTime")
+            progress = self.status.get("progress") or {}               # none yet where nothing could be written
+            return progress.get("step"), progress.get("batch"), progress.get("openTime")
 
         before = place()
         assert self.live(self.approved_and(lambda: self.finished or (not whole and place() != before)))

@@ -28,8 +28,9 @@ CALM, STORM = 45.0, 15.0
 SHARE = 0.4
 """Seconds of calm and of storm, by turns; and how many of the requests fail in a storm."""
 LASTS = 100.0
-HEARTBEAT = "O9"
-"""The rule that nothing is written twice but the heartbeat: one whose answer is lost is written again."""
+HEARTBEAT, SILENCE = "O9", "L1"
+"""The rule that nothing is written twice but the heartbeat: one whose answer is lost is written again. And the rule that a
+step which stands says why: no status does, while none can be written."""
 WHEN: dict[str, Callable[[MigrationWorld], None]] = {
     "as it begins": lambda world: None,
     "controllers come": lambda world: to_step(world, "ProvisionControllers"),
@@ -65,7 +66,7 @@ def persists(verb: str, kind: str, moment: str, when: str, *, whole: bool = True
         WHEN[when](world)
         if when == "it goes back":
             world.want("RolledBack")
-        world.jury.excused.add(HEARTBEAT)
+        world.jury.excused |= {HEARTBEAT, *((SILENCE,) if verb == "status" else ())}
         begin, met, named = world.timeline.now(), [], []
 
         def fault(asked: str, path: str) -> Fault | None:

@@ -208,6 +208,20 @@ def test_a_hand_over_that_has_begun_goes_on_without_its_approval():
     assert walk.migration.status.phase == "Succeeded"
 
 
+@pytest.mark.parametrize(("plan", "older", "now", "seen"), [
+    ("StatefulSet bridged", "BridgeCanary", "Settle", "has its target template"),
+    ("Deployment bridged", "BridgeCanary", "Settle", "has its target template"),
+    ("offline, StatefulSet", "Baseline", "Start", "has no pods, of 4"),
+], ids=["bridged", "bridged, Deployment", "offline"])
+def test_a_record_of_an_earlier_step_moves_no_pod_back(plan, older, now, seen):
+    walk = at_step(plan, older)
+    status = walk.migration.status
+    walk.until(lambda: walk.position.step == now)
+    walk.migration = walk.migration.evolve(status=status)
+    stands(walk)
+    assert seen in check_record_holds(walk.picture()).observed
+
+
 # --- what is left -------------------------------------------------------------------------------------------------------
 
 
@@ -220,9 +234,9 @@ def of_an_older_operator(picture: Picture) -> Picture:
 
 @pytest.mark.parametrize(("picture", "told"), [
     (of_an_older_operator(moment("Rollout", "OOOOTT")), "was kept by an older operator"),
-    (moment("HandOver", "OTTTTT"), "pod orders-0 of the mode before"),
+    (moment("HandOver", "OTTTTT"), "pod orders-0 of its original template"),
     (moment("HandOver", "OOOOOO"), "its original template"),
-    (of_stateful_set("HandOver", "OOTTTT", ()), "pod orders-0 of the mode before"),
+    (of_stateful_set("HandOver", "OOTTTT", ()), "pod orders-0 of its original template"),
     (without_originals(moment("HandOver", "TTTTTT")), "not kept as it was"),
     (without_originals(moment("Rollout", "OOOOTT")), "not kept as it was"),
     (moment("Preflight", "OOOOOO").at(moment("Preflight").position), ""),

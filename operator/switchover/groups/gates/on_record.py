@@ -24,6 +24,7 @@ from switchover.kubernetes.members import MemberWorkload
 from switchover.reasons.walk import RECORD_CONTRADICTED
 from switchover.text.command import kubectl
 
+TO_INTERMEDIATE = {Name.BRIDGE_CANARY, Name.BRIDGE, Name.BOUNCE_ONE_CANARY, Name.BOUNCE_ONE}
 PUT_BACK = "put back the step that was on record (status.history has the moves), or what was changed"
 
 
@@ -65,12 +66,25 @@ def _find(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdi
     if at.step == Name.HAND_OVER:
         return _find_at_the_end(picture, workload, ours=ours)
     if at.step == Name.BASELINE:
-        return _find_left(picture, workload, (TARGET, INTERMEDIATE)) if ours and at.direction is Direction.BACKWARD else None
+        if not ours:
+            return None
+        return (_find_left(picture, workload, (TARGET, INTERMEDIATE)) if at.direction is Direction.BACKWARD
+                else _find_stopped(picture, workload, source))
     if at.direction is Direction.BACKWARD or at.step == Name.START:     # a lost claim must not keep pods away
         return not_claimed(picture, source) if source.claimed_by and not ours else None
     if not ours:
         return not_claimed(picture, source)
-    return None if _is_kept(picture, workload) else _contradicted(picture, workload, "is not kept as it was")
+    if not _is_kept(picture, workload):
+        return _contradicted(picture, workload, "is not kept as it was")
+    return _find_left(picture, workload, (TARGET,)) if at.step in TO_INTERMEDIATE else None
+
+
+def _find_stopped(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdict | None:
+    """What a later step stopped: Baseline moves no pod."""
+    protocol, original = picture.spec.protocol, fleet_of(picture).originals.get(workload.name)
+    if protocol is None or protocol.strategy != "Offline" or original is None or source.replicas:
+        return None
+    return _contradicted(picture, workload, f"has no pods, of {original['replicas']}") if original.get("replicas") else None
 
 
 def _find_at_the_end(picture: Picture, workload: Workload, *, ours: bool) -> Verdict | None:
@@ -88,15 +102,15 @@ def _find_at_the_end(picture: Picture, workload: Workload, *, ours: bool) -> Ver
     return _contradicted(picture, workload, "is not kept as it was")
 
 
-def _find_left(picture: Picture, workload: Workload, modes: tuple[str, str]) -> Verdict | None:
-    """A template or pod of a mode that the steps before leave to none."""
+def _find_left(picture: Picture, workload: Workload, modes: tuple[str, ...]) -> Verdict | None:
+    """A template or pod of a mode that no step before this one leaves or makes."""
     if not picture.replaces or not _is_kept(picture, workload):
         return None
     if (live := picture.live_mode(workload.name)) in modes:
         return _contradicted(picture, workload, f"has its {live.lower()} template")
-    left = [pod.name for name, mode, pod in picture.pods()
+    left = [(pod.name, mode) for name, mode, pod in picture.pods()
             if name == workload.name and mode in modes and not pod.terminating]
-    return _contradicted(picture, workload, f"has pod {left[0]} of the mode before") if left else None
+    return _contradicted(picture, workload, f"has pod {left[0][0]} of its {left[0][1].lower()} template") if left else None
 
 
 def _is_kept(picture: Picture, workload: Workload) -> bool:
