@@ -48,7 +48,7 @@ def test_an_answer_is_good_for_its_seconds() -> None:
 
 
 def test_one_without_an_answer_rests_as_long_as_it_took() -> None:
-    assert readings_within(1000, 100.0, answers=False, rests=1) == 5
+    assert readings_within(1000, 100.0, answers=False) == 5
     assert readings_within(10, 0.0, answers=False) == 10, "one that was refused at once costs nothing"
 
 

@@ -190,5 +190,7 @@ class Background(Generic[T]):
         found = await known(read(), LARGEST_TREE_SECONDS, self._clock)
         ended = self._clock.now()
         self._took = ended - begun
-        self._due = max(begun + self._seconds if isinstance(found, Known) else 0.0, ended + self._rests * self._took)
+        self._due = ended + self._took               # whoever did not answer is asked again sooner
+        if isinstance(found, Known):
+            self._due = max(begun + self._seconds, ended + self._rests * self._took)
         return found
