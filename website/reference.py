@@ -155,7 +155,7 @@ def reasons() -> str:
         names = sorted(name for name in REASONS if first.get(name, gates.ANY) == step)
         if names:
             rows = "".join(
-                row(linked(name), REASONS[name].urgency.partition(":")[0], sentence(REASONS[name])) for name in names)
+                row(linked(name), REASONS[name].urgency.short, sentence(REASONS[name])) for name in names)
             text += f"\n## {step}\n\n| reason | urgency | |\n|---|---|---|\n{rows}"
     return text
 

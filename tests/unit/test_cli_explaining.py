@@ -27,8 +27,10 @@ RUNBOOKS = Path(__file__).parents[2] / "docs" / "runbooks"
 
 def test_every_reason_is_explained_from_the_package() -> None:
     assert {*reasons()} == {*REASONS, *NOTES}
-    assert explain("AwaitingApproval") == (RUNBOOKS / "AwaitingApproval.md").read_text()
-    assert explain("GroupLag") == f"# GroupLag\n\n{plain(section(REASONS['GroupLag']))}"
+    for name, text in (("AwaitingApproval", (RUNBOOKS / "AwaitingApproval.md").read_text()),
+                       ("GroupLag", f"# GroupLag\n\n{plain(section(REASONS['GroupLag']))}")):
+        urgency = REASONS[name].urgency
+        assert explain(name) == text.replace(f"Urgency: {urgency.short}.", f"Urgency: {urgency}.")
 
 
 def test_a_gate_is_explained_as_the_column_shows_it() -> None:

@@ -15,7 +15,7 @@ from switchover.groups import preflight as groups
 from switchover.groups.gates import membership
 from switchover.groups.gates.protocol import check_plain_assignments
 from switchover.reasons import REASONS, notes
-from switchover.reasons.reason import Reason
+from switchover.reasons.reason import Reason, Urgency
 from switchover.reasons.walk import MUST_HOLD
 from unit.given_reasons import CONSTANTS, FINDINGS, FOUND, NOTED, NOTES, SOURCE, reasons, reasons_in
 
@@ -91,8 +91,14 @@ def test_a_runbook_says_how_urgent_it_is_and_gives_a_command(reason: Reason) -> 
         texts.append((RUNBOOKS / f"{reason.name}.md").read_text())
         assert f"]({reason.name}.md)" in texts[0]
     for text in texts:
-        assert f"Urgency: {reason.urgency}.\n" in text
+        assert f"Urgency: {reason.urgency.short}.\n" in text
         assert COMMAND.search(text)
+
+
+def test_what_an_urgency_means_stands_once_in_the_index_and_is_printed_with_each_reason() -> None:
+    index = (RUNBOOKS / "README.md").read_text()
+    assert all(f"* {each}.\n" in index for each in Urgency)
+    assert all(f"Urgency: {each.urgency}.\n" in explain(each.name) for each in REASONS.values())
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)

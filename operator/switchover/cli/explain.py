@@ -47,7 +47,8 @@ def explain(what: str) -> str:
     as kmig.spec.soakSeconds. Refused for none of them."""
     if what in REASONS:
         reason = REASONS[what]
-        return page(what) if reason.prose else f"# {what}\n\n{plain(section(reason))}"
+        text = page(what) if reason.prose else f"# {what}\n\n{plain(section(reason))}"
+        return text.replace(f"Urgency: {reason.urgency.short}.", f"Urgency: {reason.urgency}.", 1)
     if what in NOTES:
         return NOTES[what].text
     if what and (found := "\n".join(field(what))):

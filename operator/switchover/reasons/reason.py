@@ -15,6 +15,11 @@ class Urgency(StrEnum):
     LOOK = "**when it lasts**: it may pass by itself"
     NONE = "**none**: it passes by itself"
 
+    @property
+    def short(self) -> str:
+        """As the pages have it: what it means stands once, in docs/runbooks/README.md."""
+        return self.partition(":")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Reason:
