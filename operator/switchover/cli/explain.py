@@ -78,9 +78,10 @@ def page(name: str) -> str:
 
 
 def sections(markdown: str) -> dict[str, str]:
-    """Each section of a page by its heading, without the links that stand at the page's end."""
-    found = (each.partition("\n") for each in re.sub(r"(?m)^\[\w+\]: .*$", "", markdown).split("\n## ")[1:])
-    return {name: text.strip() for name, _, text in found}
+    """Each section of a page by its heading, with what the page's head says for all, without the links at its end."""
+    head, *found = re.sub(r"(?m)^\[\w+\]: .*$", "", markdown).split("\n## ")
+    of_all = head.partition("\n")[2]
+    return {name: f"{text.strip()}\n{of_all}".strip() for name, _, text in (each.partition("\n") for each in found)}
 
 
 def plain(markdown: str) -> str:
