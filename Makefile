@@ -132,7 +132,7 @@ browser: debian ## what the long tests alone need: Chromium
 shard: debian
 	@$(if $(SHARD),$(PYTHON) tests/ledger.py '$(SHARD)')
 
-ledger: venv ## which long tests have run on this commit; WRITE=1: into docs/long-tests.md, the last entry of each into tests/long_tests.jsonl
+ledger: venv ## which long tests have run on this commit; WRITE=1: the last entry of each into tests/long_tests.jsonl
 	@$(BIN)/pytest --quiet --ledger $(if $(WRITE),write,show) $(LAYERS:%=tests/%)
 
 # --- the documentation as a website -------------------------------------------------------------------------------------

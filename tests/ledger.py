@@ -16,10 +16,10 @@ from pathlib import Path
 CHANGES = "+changes"
 """Behind the commit of a tree that holds more than the commit does: what ran there has run on no commit."""
 
-PUBLISHED, PAGE = Path("tests", "long_tests.jsonl"), Path("docs", "long-tests.md")
-"""Below the root: the last entry of each long test, and the table of them."""
+PUBLISHED = Path("tests", "long_tests.jsonl")
+"""Below the root: the last entry of each long test."""
 
-PAPER = (str(PUBLISHED), str(PAGE), "docs/measurements.md", "CHANGELOG.md")
+PAPER = (str(PUBLISHED), "docs/measurements.md", "CHANGELOG.md")
 """What no long test reads: what the ledger publishes, and what is written down beside it. A commit of these alone counts as
 the one before it."""
 
@@ -215,16 +215,6 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """The table for a terminal."""
     widths = [max(len(row[at]) for row in (HEAD, *rows)) for at in range(len(HEAD))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (HEAD, *rows)]
-
-
-def markdown(rows: Sequence[Sequence[str]], commit: str) -> str:
-    """The table as a page of the documentation."""
-    table = [HEAD, ("---",) * len(HEAD), *rows]
-    return "\n".join((
-        "# Long tests", "",
-        "How each long test did when it ran last, out of the ledger of `make test-long`. "
-        f"\"On this commit\" is {short(commit)}. Written by `make ledger WRITE=1`.", "",
-        *("| " + " | ".join(line) + " |" for line in table), ""))
 
 
 def _layer(test: str) -> str:

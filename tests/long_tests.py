@@ -19,7 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("long tests")
     group.addoption("--ledger", choices=("run", "show", "write"), help=(
         "run: the long tests that have not passed on this commit, those first that ran longest ago. show: a table of which "
-        f"have run. write: that into {ledger.PAGE}, and the last entry of each into {ledger.PUBLISHED}"))
+        f"have run. write: the same, and the last entry of each into {ledger.PUBLISHED}"))
     group.addoption("--shard", metavar="3/8", help="with --ledger run: only this one of so many shares of about equal time")
 
 
@@ -157,7 +157,6 @@ class Table:
         if self._write:
             ended = ledger.last(known.entries)
             (known.root / ledger.PUBLISHED).write_text(ledger.lines(ended[test] for test in sorted(tests) if test in ended))
-            (known.root / ledger.PAGE).write_text(ledger.markdown(rows, known.commit))
         return True
 
 
