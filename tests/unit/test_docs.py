@@ -11,6 +11,7 @@ from switchover.cli.main import app
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 LAYERS = [path.name for path in (ROOT / "tests").iterdir() if any(path.glob("test_*.py"))]
+FILES = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
 
 
 def prose(page: Path) -> str:
@@ -21,6 +22,9 @@ def missing_tests() -> Iterator[str]:
     for page in PAGES:
         for name in re.findall(rf"`(?:tests/)?((?:{'|'.join(LAYERS)})/(?:[\w/]+/)?test_\w+\.py)", prose(page)):
             if not (ROOT / "tests" / name).exists():
+                yield f"{page.relative_to(ROOT)}: {name}"
+        for name in re.findall(r"`(test_\w+\.py)", prose(page)):
+            if name not in FILES:
                 yield f"{page.relative_to(ROOT)}: {name}"
 
 
