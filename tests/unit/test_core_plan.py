@@ -85,11 +85,6 @@ def test_what_a_step_assigns_is_recorded_with_its_opening():
     assert Walk(start()).decide().position.nodes == {f"n{index}": NodeRecord(index, OLD) for index in range(3)}
 
 
-def test_the_same_picture_gives_the_same_decision():
-    scene = moving(batch=("n0",))
-    assert decide(PLAN, scene, intent(), {}, NOW) == decide(PLAN, scene, intent(), {}, NOW)
-
-
 def test_a_goal_is_kept_until_it_is_true_and_only_then_the_step_ends():
     walk = Walk(at("Prepare", opened=True))
     assert walk.decide().effects == walk.decide().effects == (MAKE,)
@@ -106,15 +101,6 @@ def test_nothing_but_passes_opens_a_step_ends_it_or_lets_it_act(closed):
     assert ending.decide(Prepared=closed).position.step == "Prepare"
     watched = Walk(at("Move", opened=True))
     assert watched.decide(Healthy=closed).position.batch is None
-
-
-@pytest.mark.parametrize("closed", CLOSED, ids=lambda verdict: verdict.outcome)
-def test_a_watch_gate_holds_evictions_back(closed):
-    scene = moving(batch=("n0",))
-    scene = scene.at(scene.position.with_node("n0", NodeRecord(0, NEW, evicting="u1", evictions=1)))
-    walk = Walk(scene.position, scene.world)
-    assert walk.decide().effects == (Evict("n0", "u1"),)
-    assert walk.decide(Healthy=closed).effects == ()
 
 
 @pytest.mark.parametrize("closed", CLOSED, ids=lambda verdict: verdict.outcome)
@@ -267,28 +253,6 @@ def test_waiting_for_a_person_is_never_stalled():
 # --- pause --------------------------------------------------------------------------------------------------------------
 
 
-PLACES = {
-    "before a step": (at("Move"), MADE),
-    "with a goal to reach": (at("Prepare", opened=True), World()),
-    "with a step that could end": (at("Prepare", opened=True), MADE),
-    "with a batch to choose": (at("Move", opened=True), MADE),
-    "with a pod on record": (moving(batch=("n0",)).position.with_node("n0", NodeRecord(0, NEW, "u1", 1)),
-                             moving(batch=("n0",)).world),
-    "on the way back": (at("Move", opened=True, direction=BACKWARD, modes=(NEW, NEW, NEW)), MADE),
-    "at an approved hold": (at("Seal"), MADE),
-    "past the point of no return": (at("Seal", opened=True), MADE),
-}
-
-
-@pytest.mark.parametrize(("position", "world"), PLACES.values(), ids=PLACES)
-@pytest.mark.parametrize("direction", [FORWARD, BACKWARD])
-def test_paused_nothing_moves_and_nothing_is_done(position, world, direction):
-    decision = Walk(position, world).decide(intent(direction, paused=True, approved=True))
-    assert decision.position == position
-    assert decision.effects == ()
-    assert "Paused" in reasons(decision)
-
-
 @pytest.mark.parametrize(("scene", "judged"), [
     (Scene(at("Seal")), {"ReadyToSeal", "Sealed"}),
     (moving(), {"Healthy", "SafeToEvict", "Moved"}),
@@ -315,30 +279,13 @@ def test_a_bake_in_which_a_gate_closes_during_a_pause_begins_anew(gate_name):
     assert healthy.position.batch.proven is None, "a pause proves nothing"
 
 
-def test_paused_it_keeps_watching():
-    decision = Walk(at("Move", opened=True), MADE).decide(intent(paused=True), Healthy=CLOSED[0])
-    assert reasons(decision) == {"Paused", "Waiting"}
-
-
 def test_a_pause_is_not_stalled_however_long_it_lasts():
     walk = Walk(at("Move", opened=True), MADE)
     walk.decide(intent(paused=True, patience=1.0))
     assert walk.decide(intent(paused=True, patience=1.0), now=NOW + 1e6).stalled is None
 
 
-def test_resumed_it_goes_on_from_where_it_stood():
-    walk = Walk(at("Prepare", opened=True))
-    walk.decide(intent(paused=True))
-    assert walk.decide().effects == (MAKE,)
-
-
 # --- turning back -------------------------------------------------------------------------------------------------------
-
-
-def test_turning_is_a_move_of_its_own():
-    decision = Walk(at("Move", opened=True, modes=(NEW, OLD, OLD)), MADE).decide(intent(BACKWARD))
-    assert decision.effects == ()
-    assert (decision.position.step, decision.position.direction, decision.position.opened) == ("Move", BACKWARD, None)
 
 
 def test_a_batch_under_way_is_dropped_by_a_turn_and_its_nodes_have_not_settled():
@@ -419,12 +366,6 @@ def test_finished_forward_it_does_nothing_more_whatever_is_wanted():
     for direction in (FORWARD, BACKWARD):
         decision = walk.decide(intent(direction, approved=True))
         assert (decision.position, decision.effects) == (end, ())
-
-
-def test_finished_backward_it_stays_there_until_it_is_wanted_again():
-    position = at("Prepare", opened=True, direction=BACKWARD, finished=True)
-    decision = Walk(position).decide(intent(BACKWARD))
-    assert (decision.position, decision.effects) == (position, ())
 
 
 def test_a_new_start_after_a_rollback_is_a_new_attempt():

@@ -78,13 +78,6 @@ def test_batches_count_from_one():
     assert Rolling(moving(assigned=(NEW, OLD, OLD), done=1)).roll().position.batch.index == 2
 
 
-@pytest.mark.parametrize("closed", CLOSED, ids=lambda verdict: verdict.outcome)
-def test_no_batch_is_chosen_while_a_gate_before_it_is_closed(closed):
-    rolling = Rolling(moving())
-    assert rolling.roll(SafeToEvict=closed) == Move(rolling.scene.position)
-    assert rolling.scene.position.batch is None
-
-
 def test_gates_before_a_batch_are_asked_about_that_very_batch():
     asked = []
 
@@ -105,12 +98,6 @@ def test_without_an_order_no_batch_is_chosen():
 def test_a_rollout_is_complete_when_every_node_is_assigned_and_no_batch_is_open():
     assert Rolling(moving(assigned=(NEW, NEW, NEW))).roll().complete
     assert not Rolling(moving(assigned=(OLD, NEW, NEW), runs=(NEW, NEW, NEW), batch=("n0",))).roll().complete
-
-
-def test_an_earlier_assignment_leaves_no_evictions_behind():
-    scene = moving()
-    used = scene.position.with_node("n0", NodeRecord(0, OLD, evicting="u0", evictions=2))
-    assert Rolling(scene.at(used)).roll().position.nodes["n0"] == NodeRecord(0, NEW, settled=False)
 
 
 # --- assigning and replacing --------------------------------------------------------------------------------------------
@@ -144,13 +131,6 @@ def test_an_eviction_that_was_refused_is_tried_again():
     rolling = recorded()
     assert rolling.roll().effects == rolling.roll().effects == (Evict("n0", "u1"),)
     assert rolling.scene.position.nodes["n0"].evictions == 1
-
-
-@pytest.mark.parametrize("closed", CLOSED, ids=lambda verdict: verdict.outcome)
-def test_gates_are_read_again_after_the_record_and_hold_the_eviction_back(closed):
-    for rolling in (Rolling(moving(batch=("n0",))), recorded()):
-        before = rolling.scene.position
-        assert rolling.roll(SafeToEvict=closed) == Move(before)
 
 
 def test_another_pod_than_the_recorded_one_is_never_evicted_for_it():
@@ -269,19 +249,6 @@ def proven() -> Rolling:
     rolling.roll()
     assert rolling.roll().position.batch.proven == NOW
     return rolling
-
-
-def test_a_batch_is_proven_only_after_its_gates_passed_often_enough():
-    rolling = in_mode()
-    assert rolling.roll().position.batch.proven is None
-    assert rolling.roll().position.batch.proven == NOW
-
-
-@pytest.mark.parametrize("closed", CLOSED, ids=lambda verdict: verdict.outcome)
-def test_a_batch_is_not_proven_while_a_gate_is_closed(closed):
-    rolling = in_mode()
-    for _ in range(3):
-        assert rolling.roll(InSync=closed) == Move(rolling.scene.position)
 
 
 def test_the_next_batch_comes_after_the_bake_and_not_before():
