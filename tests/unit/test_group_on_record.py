@@ -69,13 +69,6 @@ def test_no_step_that_moves_pods_is_believed_of_workloads_that_were_never_claime
             stands(forged(fresh, step=step, open_time=opened))
 
 
-def test_stop_on_record_stops_nothing_of_a_group_that_was_never_claimed():
-    """It scaled every workload to 0: nothing else in that step asked whose they were."""
-    walk = forged(PLANS["offline, Deployment"](), step="Stop", open_time=NOW)
-    stands(walk)
-    assert walk.world.workloads["orders"].spec["replicas"] == 4
-
-
 # --- the end ------------------------------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from switchover.answers.observed import Known, Unknown
+from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster import nodes
 from switchover.cluster.facts import CaughtUp
@@ -53,11 +53,6 @@ def test_nothing_is_said_of_leaders_while_a_pod_is_not_ready_or_the_follower_is_
         assert GATES["FollowersTakenBack"].check(gone).outcome is Outcome.PASS
         assert nodes.leader_that_is_stuck(gone) == Known([], NOW)
     assert GATES["FollowersTakenBack"].check(silent("views", 1)(stuck)).outcome is Outcome.UNKNOWN
-
-
-def test_what_was_not_observed_is_unknown():
-    verdict = GATES["FollowersTakenBack"].check(with_fact(to_b(), "caught_up", Unknown("no look")))
-    assert verdict.outcome is Outcome.UNKNOWN
 
 
 def stuck_leader_goes(isr: tuple[int, ...], *caught: CaughtUp) -> Outcome:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -90,16 +90,6 @@ def values(environment: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {item["name"]: item.get("value") for item in environment}
 
 
-def every_object(value: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(value, dict):
-        yield value
-        for item in value.values():
-            yield from every_object(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from every_object(item)
-
-
 # --- their own ----------------------------------------------------------------------------------------------------------
 
 
@@ -107,15 +97,6 @@ def test_there_are_a_service_a_budget_and_a_statefulset_of_one_name():
     made = manifests()
     assert made.keys() == {"Service", "PodDisruptionBudget", "StatefulSet"}
     assert {manifest["metadata"]["name"] for manifest in made.values()} == {"kafka-controller"}
-
-
-def test_nothing_is_owned_by_anything():
-    assert [item for item in every_object(list(manifests().values())) if "ownerReferences" in item] == []
-
-
-def test_nothing_names_a_namespace():
-    for manifest in manifests().values():
-        assert "namespace" not in manifest["metadata"]
 
 
 def test_labels_are_our_own_and_no_tool_or_broker_selects_them():

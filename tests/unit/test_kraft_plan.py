@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from switchover.answers.observed import Known, Unknown
+from switchover.answers.observed import Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import goals, modes, nodes, template
 from switchover.cluster.door import mount
@@ -16,7 +16,7 @@ from switchover.cluster.door.scripts import DOOR
 from switchover.cluster.gates.door import STARTED_BY_ITS_EDITS
 from switchover.cluster.picture import Picture, observed_mode
 from switchover.cluster.plan import PLAN
-from switchover.engine.effects import Apply, DeletePod, Effect, Evict, Patch, Provide, WriteNodeFiles
+from switchover.engine.effects import Apply, DeletePod, Effect, Evict, Provide, WriteNodeFiles
 from switchover.engine.position import NodeRecord, Position
 from switchover.engine.rollout import BatchSize, Sight
 from switchover.kubernetes.reports import REACH
@@ -104,10 +104,6 @@ def test_a_node_is_known_by_what_it_answers(mode):
 
 def test_a_node_that_fits_no_mode_has_none():
     assert observed_mode(replace(answer(Mode.KRAFT), api_keys={18: 3})) == ""
-
-
-def test_brokers_are_known_by_the_host_names_they_advertise():
-    assert value(moment("Preflight").broker_pods()) == BROKERS
 
 
 # --- orders -------------------------------------------------------------------------------------------------------------
@@ -287,12 +283,6 @@ def test_a_listeners_name_is_the_same_in_small_letters():
     assert len(value(picture.told_by_controllers())) == len(picture.brokers) == 3
 
 
-def test_a_template_that_was_changed_back_is_not_fought_over_once_a_broker_moved():
-    picture = moment("EnableMigration", (Mode.MIGRATION, Mode.ZOOKEEPER), Mode.MIGRATION_CONTROLLER, state=PRE)
-    reverted = spoil(picture, "kubernetes", brokers={"kafka": Cluster().workload()})
-    assert goals.take_templates_over(reverted) == ()
-
-
 def test_a_template_that_can_no_longer_be_taken_over_is_left_to_the_gates():
     cluster = Cluster()
     in_turn("EnableMigration", cluster, provisioning().position)
@@ -413,11 +403,6 @@ def test_a_template_of_ours_is_not_kept_where_the_original_is_gone():
     assert in_turn("EnableMigration", cluster, provisioning().position) == [], "the gate TemplateIsOurs tells it"
 
 
-def test_an_original_that_is_what_stands_there_is_left_alone():
-    picture = provisioned().picture(provisioning().position)
-    assert goals.keep_originals(picture, value(picture.facts.kubernetes)) == ()
-
-
 def test_an_original_without_what_the_brokers_were_is_of_an_older_release():
     cluster = provisioned()
     cluster.original = {key: each for key, each in kept(cluster).items() if key != KEPT}
@@ -511,16 +496,3 @@ def test_what_is_given_back_already_and_claimed_by_another_is_left_alone():
     in_turn("EnableMigration", cluster, provisioning().position)
     cluster.manifest["spec"]["updateStrategy"] = dict(cluster.original["updateStrategy"])
     assert in_turn("HandOver", cluster, provisioning().position) == []
-
-
-def test_effects_say_what_they_do():
-    effects = (Apply({"kind": "Service", "metadata": {"name": "s"}}), WriteNodeFiles("f", {}, {}),
-               Patch("apps/v1", "StatefulSet", "kafka", (), "why"), Evict("kafka-0", "u"), DeletePod("kafka-0", "u"))
-    assert [str(effect) for effect in effects] == [
-        "apply Service s", "write the files of Secret f", "patch StatefulSet kafka: why", "evict pod kafka-0 (u)",
-        "delete pod kafka-0 (u)"]
-
-
-def test_views_that_differ_do_not_change_who_is_known():
-    picture = moment("EnableMigration", Mode.ZOOKEEPER, Mode.MIGRATION_CONTROLLER, state=PRE)
-    assert isinstance(nodes.brokers_to(Mode.MIGRATION, spoil_each(picture, "views", lambda view: view, 0)), Known)

@@ -83,20 +83,6 @@ def test_only_differences_of_offsets_and_times_matter(dice, count, records, mill
             assert getattr(before.quantities, name) == getattr(after.quantities, name), name
 
 
-@given(dices, counts, st.integers(2, 5))
-def test_a_partition_is_judged_by_its_own_samples_alone(dice, count, partitions):
-    rows = [made_up(dice, count) for _ in range(partitions)]
-    now = max(row[-1].t for row in rows)
-    together = judge(samples_of(rows), now, DEFAULTS)
-    alone = [judge(samples_of([row]), now, DEFAULTS) for row in rows]
-    assert together.verdict.tolist() == [each.verdict[0] for each in alone]
-    assert together.effect.tolist() == [each.effect[0] for each in alone]
-    for name in ("growing", "strayed"):
-        judgeable = together.quantities.judgeable
-        assert getattr(together, name)[judgeable].tolist() == [
-            getattr(each, name)[0] for each in alone if each.quantities.judgeable[0]]
-
-
 @given(dices, counts, st.integers(-2**62, 2**62))
 def test_the_numbers_of_an_invalid_sample_are_never_looked_at(dice, count, garbage):
     readings = made_up(dice, count)

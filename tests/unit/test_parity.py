@@ -226,10 +226,6 @@ def judged(parity: Observed[Parity], position: Position = STEP) -> Picture:
     return with_fact(Cluster().picture(position), "parity", parity)
 
 
-def test_equal_metadata_passes() -> None:
-    assert check_parity(judged(Known(Parity((), 0, proven=True), NOW))).outcome == "Pass"
-
-
 def test_differences_are_named_counted_and_only_a_few() -> None:
     found = tuple(Difference("topic", f"t{number}", "nothing", "id x") for number in range(5))
     verdict = check_parity(judged(Known(Parity(found, 1, proven=False), NOW)))
@@ -247,17 +243,6 @@ def test_a_reading_from_before_the_batch_or_step_is_no_evidence(position: Positi
     old = check_parity(judged(Known(Parity((), 0, proven=True), NOW - 6), position))
     assert (old.outcome, old.reason) == ("Wait", "ParityUnsettled")
     assert check_parity(judged(Known(Parity((), 0, proven=True), NOW - 5), position)).outcome == "Pass"
-
-
-def test_what_may_be_on_its_way_is_waited_for() -> None:
-    verdict = check_parity(judged(Known(Parity((), 3, proven=False), NOW)))
-    assert (verdict.outcome, verdict.reason, verdict.observed) == ("Wait", "ParityUnsettled", "3")
-
-
-def test_unknown_opens_nothing() -> None:
-    verdict = check_parity(judged(Unknown("ZooKeeper's metadata: gone")))
-    assert (verdict.outcome, verdict.reason) == ("Unknown", "ParityUnknown")
-    assert "gone" in verdict.message
 
 
 def test_a_difference_that_stays_is_told_as_stalled() -> None:
