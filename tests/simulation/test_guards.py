@@ -170,24 +170,6 @@ def test_a_claim_that_has_the_controllers_label_alone_is_nobodys_to_delete(world
         name for name in own if "kafka-controller" not in name)}
 
 
-class Waiting(MigrationWorld):
-    """Every broker's pod waits for ZooKeeper before Kafka starts."""
-
-    def _put_objects(self, by_environment: bool, server_properties: str) -> None:
-        super()._put_objects(by_environment, server_properties)
-        waiting = {"name": "wait", "command": ["sh", "-c", "until nc -z zookeeper 2181; do sleep 1; done"]}
-        self.api.objects["statefulsets", "kafka"]["spec"]["template"]["spec"]["initContainers"] = [waiting]
-
-
-@pytest.mark.long
-def test_zookeeper_is_not_removable_while_the_brokers_pods_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = Waiting(monkeypatch)
-    assert world.live(world.approved_and(lambda: waits_for(world, "PodsNeedZooKeeper")))
-    assert "PodsNeedZooKeeper" in {found["code"] for found in world.status["findings"]}, "told before it began"
-    conditions = {item["type"]: item["status"] for item in world.status["conditions"]}
-    assert (world.step, conditions["Succeeded"], conditions["ZooKeeperRemovable"]) == ("ReleaseZooKeeper", "True", "False")
-
-
 @pytest.mark.story
 def test_a_broker_that_does_not_start_without_zookeeper_is_told_and_zookeeper_asked_away_anew_once_it_is_back(
         world: MigrationWorld) -> None:
@@ -239,15 +221,6 @@ def test_an_operator_that_dies_beside_a_stopped_zookeeper_changes_nothing(world:
     assert world.run_to_the_end()
     assert world.end_state() == reference()[0]
     assert_told("killed", "The operator dies right after it has evicted a broker, and the next one goes on.", world.story)
-
-
-@pytest.mark.long
-def test_a_shared_zookeeper_is_not_asked_away(world: MigrationWorld) -> None:
-    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"]["zookeeper"].update(shared=True))
-    assert world.run_to_the_end()
-    assert not world.kafka.zookeeper_stopped
-    assert (world.phase, condition(world, "ZooKeeperRemovable")) == ("Succeeded", ("False", "NotProven"))
-    assert world.status["brokerRestarts"] == 6
 
 
 def condition(world: MigrationWorld, kind: str) -> tuple[str, str]:
@@ -332,37 +305,6 @@ def test_the_majority_of_the_controllers_volumes_lost_stops_everything_in_words(
     told = next(item for item in world.status["waitingFor"] if item["reason"] == "QuorumVolumesLost")
     assert "kafka-controller-0, kafka-controller-1" in told["message"]
     assert told["runbookURL"] == f"{DOCS}/runbooks/QuorumVolumesLost.md"
-
-
-@pytest.mark.long
-def test_an_approval_is_void_in_the_attempt_after_a_rollback(world: MigrationWorld) -> None:
-    at_step(world, "Soak")
-    given = {"name": "Finalize", "planHash": world.status["planHash"], "approver": "alice"}
-    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(approvals=[given]))
-    assert world.live(lambda: bool(world.status["approvals"]))
-    assert world.roll_back()
-    world.want("Running")
-    assert world.live(lambda: waits_for(world, "ApprovalVoid"))
-    assert (world.status["attempt"], world.step, world.status["approvals"]) == (2, "Finalize", [])
-    told = next(item for item in world.status["waitingFor"] if item["reason"] == "ApprovalVoid")
-    assert f"given for plan {given['planHash']}, this is plan {world.status['planHash']} (attempt 2)" in told["message"]
-    quiet_for(world, 120)
-    assert world.status["rollback"]["lostAtStep"] == ""
-    fresh = {**given, "planHash": world.status["planHash"]}
-    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(approvals=[fresh]))
-    assert world.live(lambda: world.step == "HandOver")
-
-
-def test_a_service_account_does_not_let_finalize_begin(world: MigrationWorld) -> None:
-    """Where no policy of the API server stands in its way."""
-    before_finalize(world)
-    given = {"name": "Finalize", "planHash": world.status["planHash"], "approver": "system:serviceaccount:ci:bot"}
-    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(approvals=[given]))
-    assert world.live(lambda: waits_for(world, "ApprovalVoid"))
-    told = next(item for item in world.status["waitingFor"] if item["reason"] == "ApprovalVoid")
-    assert "system:serviceaccount:ci:bot is a service account, and Finalize cannot be taken back" in told["message"]
-    quiet_for(world, 120)
-    assert (world.step, world.status["approvals"], world.status["rollback"]["lostAtStep"]) == ("Finalize", [], "")
 
 
 def test_who_is_named_after_the_end_is_noted_as_well(world: MigrationWorld) -> None:

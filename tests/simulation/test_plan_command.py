@@ -46,15 +46,6 @@ def told(world: MigrationWorld) -> list[str]:
     return list(as_lines(looked(world)))
 
 
-def test_before_anything_happened(world: MigrationWorld) -> None:
-    lines = told(world)
-    assert "> Preflight" in lines
-    assert any(line.startswith("next: record:") for line in lines)
-    assert any(line.startswith("finding Info MetadataSize 2 topics with 9 partitions") for line in lines)
-    assert any(line.startswith("finding Info StorageClassUnseen [the default storage class]") for line in lines)
-    assert world.api.writes == []
-
-
 def test_blockers_are_told_with_their_cures(world: MigrationWorld) -> None:
     labels = {"kustomize.toolkit.fluxcd.io/name": "kafka"}
     world.api.edit("statefulsets", "kafka", lambda found: found["metadata"].update(labels=labels))

@@ -108,19 +108,6 @@ def test_a_step_that_fails_is_taken_back_where_that_is_wanted(world: MigrationWo
 # --- trouble on the way back ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
-def test_a_broker_that_is_down_is_brought_back(world: MigrationWorld) -> None:
-    assert not world.live(
-        lambda: False, kill_when=lambda: opened(world, "MoveBrokers") and world.status["progress"]["batch"] == 2)
-    (moving,) = world.status["progress"]["batchNodes"]
-    world.kafka.refuses = {(moving, Mode.KRAFT)}
-    begin = world.timeline.now()
-    assert world.live(lambda: world.timeline.now() > begin + 60)
-    assert moving not in modes(world)
-    assert world.roll_back()
-    assert_as_before(world)
-
-
 def many_elections(world: MigrationWorld) -> None:
     """In the middle of MoveBrokers the quorum's epoch has run ahead; the last leader rewrote every partition's state."""
     to_batch(world, "MoveBrokers", 2)
