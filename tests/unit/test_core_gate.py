@@ -27,13 +27,45 @@ class Passes:
         return judge.judged["Healthy"]
 
 
-def test_a_plain_gate_opens_with_its_first_pass():
-    assert Passes().judge(PASS).open
+WAITS, FAILS, BLIND = NOT_PASSING
+THREE, TEN_SECONDS, PATIENT = {"samples": lambda _: 3}, {"hold": lambda _: 10.0}, {"patience": lambda _: 30.0}
+OPENS = {
+    "a plain gate, with its first pass": ({}, [(PASS, 0.0, True)]),
+    **{f"by a pass alone, not by {each.outcome}": ({}, [(each, 0.0, False)]) for each in NOT_PASSING},
+    "one that wants three samples, with the third": (THREE, [(PASS, 0.0, False), (PASS, 1.0, False), (PASS, 2.0, True)]),
+    **{f"three in a row, which {each.outcome} breaks": (THREE, [
+        (PASS, 0.0, False), (PASS, 0.0, False), (each, 0.0, False), (PASS, 0.0, False), (PASS, 0.0, False),
+        (PASS, 0.0, True)]) for each in NOT_PASSING},
+    "one that must hold, after that time": (TEN_SECONDS, [(PASS, 0.0, False), (PASS, 9.9, False), (PASS, 10.0, True)]),
+    "not for the time in which it was closed": (TEN_SECONDS, [
+        (PASS, 0.0, False), (WAITS, 5.0, False), (PASS, 11.0, False), (PASS, 20.9, False), (PASS, 21.0, True)]),
+    "where both are wanted, with both": (THREE | TEN_SECONDS, [(PASS, 0.0, False), (PASS, 30.0, False), (PASS, 31.0, True)]),
+}
+OVERDUE = {
+    "never without patience": ({}, [(WAITS, 0.0, False), (WAITS, 1e9, False)]),
+    "after the same for longer": (PATIENT, [(WAITS, 0.0, False), (WAITS, 30.0, False), (WAITS, 30.1, True)]),
+    "never for what cannot be observed": (PATIENT, [(BLIND, 0.0, False), (BLIND, 1000.0, False)]),
+    "from the finding on, not from the blindness before it": (PATIENT, [
+        (BLIND, 0.0, False), (WAITS, 100.0, False), (FAILS, 130.0, False), (WAITS, 131.0, True)]),
+    "not before a pass is as long ago": (PATIENT, [
+        (WAITS, 0.0, False), (PASS, 20.0, False), (WAITS, 40.0, False), (WAITS, 71.0, True)]),
+    "not while it passes, however many samples it wants": (THREE | {"patience": lambda _: 1.0}, [
+        (PASS, 0.0, False), (PASS, 100.0, False)]),
+}
 
 
-@pytest.mark.parametrize("verdict", NOT_PASSING, ids=lambda verdict: verdict.outcome)
-def test_only_a_pass_opens_a_gate(verdict):
-    assert not Passes().judge(verdict).open
+@pytest.mark.parametrize("what", OPENS)
+def test_when_a_gate_opens(what):
+    gate, row = OPENS[what]
+    passes = Passes(**gate)
+    assert [passes.judge(verdict, now).open for verdict, now, _ in row] == [opened for *_, opened in row]
+
+
+@pytest.mark.parametrize("what", OVERDUE)
+def test_when_a_gate_is_overdue(what):
+    gate, row = OVERDUE[what]
+    passes = Passes(**gate)
+    assert [passes.judge(verdict, now).overdue for verdict, now, _ in row] == [late for *_, late in row]
 
 
 def test_a_gate_that_cannot_see_a_fact_answers_why():
@@ -43,37 +75,6 @@ def test_a_gate_that_cannot_see_a_fact_answers_why():
     blind = gate.check(Unknown("no answer"))
     assert (blind.outcome, blind.reason, blind.subject) == (Outcome.UNKNOWN, "NotObserved", "broker 1")
     assert (blind.message, blind.unblocks) == ("no number: no answer", "it answers")
-
-
-def test_a_gate_that_wants_three_samples_opens_with_the_third():
-    passes = Passes(samples=lambda _: 3)
-    assert [passes.judge(PASS, now).open for now in (0.0, 1.0, 2.0)] == [False, False, True]
-
-
-@pytest.mark.parametrize("verdict", NOT_PASSING, ids=lambda verdict: verdict.outcome)
-def test_anything_but_a_pass_breaks_the_row(verdict):
-    passes = Passes(samples=lambda _: 3)
-    opened = [passes.judge(given).open for given in (PASS, PASS, verdict, PASS, PASS, PASS)]
-    assert opened == [False, False, False, False, False, True]
-
-
-def test_a_gate_that_must_hold_opens_only_after_that_time():
-    passes = Passes(hold=lambda _: 10.0)
-    assert [passes.judge(PASS, now).open for now in (0.0, 9.9, 10.0)] == [False, False, True]
-
-
-def test_time_in_which_a_gate_was_closed_does_not_count_as_held():
-    passes = Passes(hold=lambda _: 10.0)
-    passes.judge(PASS, 0.0)
-    passes.judge(NOT_PASSING[0], 5.0)
-    assert not passes.judge(PASS, 11.0).open
-    assert not passes.judge(PASS, 20.9).open
-    assert passes.judge(PASS, 21.0).open
-
-
-def test_samples_and_time_are_both_wanted():
-    passes = Passes(samples=lambda _: 3, hold=lambda _: 10.0)
-    assert [passes.judge(PASS, now).open for now in (0.0, 30.0, 31.0)] == [False, False, True]
 
 
 def test_a_gate_that_was_not_judged_in_a_pass_begins_its_row_anew():
@@ -99,46 +100,6 @@ def test_a_row_of_another_step_direction_or_batch_does_not_count():
         passes.judge(PASS)
         passes.scope = scope
         assert not passes.judge(PASS).open
-
-
-def test_a_gate_without_patience_is_never_overdue():
-    passes = Passes()
-    passes.judge(NOT_PASSING[0], 0.0)
-    assert not passes.judge(NOT_PASSING[0], 1e9).overdue
-
-
-def test_a_gate_is_overdue_when_it_has_found_the_same_for_longer_than_its_patience():
-    passes = Passes(patience=lambda _: 30.0)
-    late = [passes.judge(NOT_PASSING[0], now).overdue for now in (0.0, 30.0, 30.1)]
-    assert late == [False, False, True]
-
-
-def test_what_cannot_be_observed_is_never_overdue():
-    passes = Passes(patience=lambda _: 30.0)
-    passes.judge(NOT_PASSING[2], 0.0)
-    assert not passes.judge(NOT_PASSING[2], 1000.0).overdue
-
-
-def test_patience_begins_with_the_finding_and_not_with_the_blindness_before_it():
-    passes = Passes(patience=lambda _: 30.0)
-    passes.judge(NOT_PASSING[2], 0.0)
-    assert not passes.judge(NOT_PASSING[0], 100.0).overdue
-    assert not passes.judge(NOT_PASSING[1], 130.0).overdue
-    assert passes.judge(NOT_PASSING[0], 131.0).overdue
-
-
-def test_a_pass_renews_patience():
-    passes = Passes(patience=lambda _: 30.0)
-    passes.judge(NOT_PASSING[0], 0.0)
-    passes.judge(PASS, 20.0)
-    assert not passes.judge(NOT_PASSING[0], 40.0).overdue
-    assert passes.judge(NOT_PASSING[0], 71.0).overdue
-
-
-def test_a_gate_that_passes_is_not_overdue_however_many_samples_it_still_wants():
-    passes = Passes(samples=lambda _: 3, patience=lambda _: 1.0)
-    passes.judge(PASS, 0.0)
-    assert not passes.judge(PASS, 100.0).overdue
 
 
 def test_the_row_tells_since_when_a_gate_passes_and_how_often():
