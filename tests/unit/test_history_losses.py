@@ -132,30 +132,6 @@ def test_a_claim_that_finds_more_than_anybody_delivered_is_a_loss() -> None:
     assert loss.passed.found
 
 
-def test_duplicates_are_counted_and_not_called_a_loss() -> None:
-    story = ten_each()
-    a = story.member("a")
-    a.claim(0)
-    a.deliver(0, 0, 1, 2, 2, 1, 2, *range(3, 10))
-    a.commit(0, 10)
-    report = story.report()
-    assert report.faults == []
-    [again] = report.duplicates
-    assert (again.records, list(again.offsets)) == (3, [(1, 2)])
-
-
-def test_markers_of_transactions_are_no_loss() -> None:
-    story = Story()
-    story.produce(0, 0, 1, 3, 4)  # 2 and 5 are markers
-    a = story.member("a")
-    a.claim(0)
-    a.deliver(0, 0, 1, 3, 4)
-    a.commit(0, 6)
-    report = story.report()
-    assert report.faults == []
-    assert not [note for note in report.notes if note.startswith("not judged")]
-
-
 def test_what_compaction_took_is_no_loss_and_what_the_log_holds_still_is() -> None:
     story = ten_each()
     a = story.member("a")
