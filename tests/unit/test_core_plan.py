@@ -94,16 +94,6 @@ def test_a_goal_is_kept_until_it_is_true_and_only_then_the_step_ends():
 
 
 @pytest.mark.parametrize("closed", CLOSED, ids=lambda verdict: verdict.outcome)
-def test_nothing_but_passes_opens_a_step_ends_it_or_lets_it_act(closed):
-    entering = Walk(at("Seal"), MADE)
-    assert entering.decide(intent(approved=True), ReadyToSeal=closed).position.opened is None
-    ending = Walk(at("Prepare", opened=True), MADE)
-    assert ending.decide(Prepared=closed).position.step == "Prepare"
-    watched = Walk(at("Move", opened=True))
-    assert watched.decide(Healthy=closed).position.batch is None
-
-
-@pytest.mark.parametrize("closed", CLOSED, ids=lambda verdict: verdict.outcome)
 def test_a_watch_gate_that_finds_something_during_a_bake_starts_it_anew(closed):
     scene = moving(batch=("n0",), runs=(NEW, OLD, OLD))
     walk = Walk(scene.position, scene.world)
@@ -288,14 +278,6 @@ def test_a_pause_is_not_stalled_however_long_it_lasts():
 # --- turning back -------------------------------------------------------------------------------------------------------
 
 
-def test_a_batch_under_way_is_dropped_by_a_turn_and_its_nodes_have_not_settled():
-    scene = moving(assigned=(NEW, OLD, OLD), batch=("n1", "n2"), done=1)
-    turned = Walk(scene.position, scene.world).decide(intent(BACKWARD)).position
-    assert (turned.batch, turned.batches_done) == (None, 0)
-    assert [(record.assigned, record.settled) for record in turned.nodes.values()] == [
-        (NEW, True), (NEW, False), (NEW, False)]
-
-
 def test_a_node_that_was_assigned_and_not_moved_is_not_forgotten_by_turning_twice():
     scene = moving(batch=("n0",))
     walk = Walk(scene.position, scene.world)
@@ -305,21 +287,6 @@ def test_a_node_that_was_assigned_and_not_moved_is_not_forgotten_by_turning_twic
     assert again.batch is not None
     assert again.batch.nodes == ("n0",)
     assert again.nodes["n0"].assigned == NEW
-
-
-def test_the_way_back_undoes_a_step_and_then_the_one_before_it():
-    walk = Walk(at("Move", opened=True, direction=BACKWARD), MADE)
-    assert walk.decide(intent(BACKWARD)).position.step == "Prepare"
-    assert walk.decide(intent(BACKWARD)).position.opened == NOW
-    assert walk.decide(intent(BACKWARD)).effects == (UNMAKE,)
-    walk.scene = replace(walk.scene, world=World())
-    assert walk.decide(intent(BACKWARD)).position.finished
-
-
-def test_the_way_back_can_be_turned_forward_again():
-    decision = Walk(at("Move", opened=True, direction=BACKWARD, modes=(NEW, NEW, OLD)), MADE).decide(intent(FORWARD))
-    assert (decision.position.direction, decision.position.step, decision.position.opened) == (FORWARD, "Move", None)
-    assert decision.position.attempt == 1
 
 
 def test_before_the_point_of_no_return_opens_the_whole_way_back_is_there():

@@ -56,14 +56,6 @@ def recorded(name: str = "n0", evicting: str = "u1", evictions: int = 1, **scene
 # --- choosing the batch -------------------------------------------------------------------------------------------------
 
 
-def test_the_batch_and_its_assignment_are_recorded_and_nothing_is_done():
-    move = Rolling(moving()).roll()
-    assert move.effects == ()
-    assert move.position.batch is not None
-    assert move.position.batch.nodes == ("n0",)
-    assert [move.position.nodes[name].assigned for name in ("n0", "n1", "n2")] == [NEW, OLD, OLD]
-
-
 def test_the_canary_goes_alone_and_the_last_size_repeats():
     assert Rolling(moving()).roll().position.batch.nodes == ("n0",)
     assert Rolling(moving(assigned=(NEW, OLD, OLD), done=1)).roll().position.batch.nodes == ("n1", "n2")
@@ -222,13 +214,6 @@ def test_what_is_known_of_a_pod_that_stays_in_the_wrong_mode_is_told(trouble, en
     assert rolling.judge.judged["Replace/n0"].verdict.message.endswith(end)
 
 
-def test_after_a_person_repaired_the_pod_it_goes_on():
-    rolling = recorded(evictions=2)
-    rolling.change("n0", uid="u9", runs=NEW, started_at=NOW)
-    rolling.roll()
-    assert rolling.roll().position.batch.proven == NOW
-
-
 def test_a_node_that_cannot_be_seen_is_neither_recorded_nor_evicted():
     for rolling in (Rolling(moving(batch=("n0",))), recorded()):
         rolling.scene = replace(rolling.scene, unseen={"n0": "the API server does not answer"})
@@ -249,14 +234,6 @@ def proven() -> Rolling:
     rolling.roll()
     assert rolling.roll().position.batch.proven == NOW
     return rolling
-
-
-def test_the_next_batch_comes_after_the_bake_and_not_before():
-    rolling = proven()
-    assert rolling.roll(NOW + BAKE - 0.1) == Move(rolling.scene.position)
-    assert rolling.reasons == {"Baking"}
-    done = rolling.roll(NOW + BAKE).position
-    assert (done.batch, done.batches_done) == (None, 1)
 
 
 @pytest.mark.parametrize("closed", CLOSED[:2], ids=lambda verdict: verdict.outcome)
