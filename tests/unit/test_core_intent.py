@@ -80,11 +80,6 @@ def approval(plan_hash: str) -> dict[str, Any]:
     return {"approvals": [{"name": "Finalize", "planHash": plan_hash, "approver": "alice"}]}
 
 
-def test_an_approval_counts_for_the_plan_as_it_is_alone():
-    assert intent_of(wanted(**approval(HASH))).approved == {"Finalize"}
-    assert intent_of(wanted(**approval(OTHER))).approved == set()
-
-
 @pytest.mark.parametrize("told", [OTHER, "deadbeef", ""])
 def test_what_the_status_says_of_the_hash_is_believed_by_nobody(told):
     """Whoever writes a status wrote a hash, and an approval of it: it counted."""
