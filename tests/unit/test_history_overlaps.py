@@ -6,6 +6,40 @@ from history.events import Partition
 from unit.group_story import TOPIC, Story, endings, lines, ten_each
 
 
+def test_a_cooperative_hand_over_while_the_other_partition_goes_on() -> None:
+    story = ten_each()
+    a, b = story.member("a"), story.member("b")
+    a.claim(0, 1)
+    a.deliver(0, 0, 1)
+    a.deliver(1, 0, 1)
+    a.commit(1, 2)
+    a.release(1)
+    b.claim(1)
+    for offset in range(2, 10):
+        a.deliver(0, offset)
+        b.deliver(1, offset)
+    a.commit(0, 10)
+    b.commit(1, 10)
+    report = story.report(expected=[0, 1])
+    assert (report.faults, report.duplicates, report.never_owned, report.notes) == ([], [], [], [])
+    assert (report.deliveries, report.partitions) == (20, 2)
+    assert [by.member for by in report.processes] == ["a", "b", "producer"]
+
+
+def test_ownership_may_overlap_where_deliveries_do_not() -> None:
+    story = ten_each()
+    a, b = story.member("a"), story.member("b")
+    a.claim(0)
+    a.deliver(0, *range(5))
+    a.commit(0, 5)
+    story.wait(50)  # it stands still; the group gives the partition away
+    b.claim(0)
+    b.deliver(0, *range(5, 10))
+    b.commit(0, 10)
+    a.lose(0)
+    assert story.report().faults == []
+
+
 def test_intervals_that_touch_do_not_overlap() -> None:
     story = Story()
     a, b = story.member("a"), story.member("b")
