@@ -34,7 +34,7 @@ from switchover.api.status import (
 from switchover.cli.explain import section
 from switchover.cluster.plan import PLAN as CLUSTER
 from switchover.groups.plan import plan_of
-from switchover.reasons.dual_write import QUOTA_STOPS_DUAL_WRITE
+from switchover.reasons.cluster import QUOTA_STOPS_DUAL_WRITE
 
 GROUP, VERSION = "switchover.dev", "v1alpha1"
 PLURALS = {"KafkaMigration": "kafkamigrations", "ConsumerGroupMigration": "consumergroupmigrations"}

@@ -24,7 +24,7 @@ from switchover.engine.reconcile import Reconciler
 from switchover.engine.story import LONGEST, MOST, Page, laid_out, next_page
 from switchover.groups.coordination import effects as coordination
 from switchover.network.addresses import Address
-from switchover.reasons.brokers import NODE_UNKNOWN
+from switchover.reasons.cluster import NODE_UNKNOWN
 from switchover.shared.partition import TopicPartition
 from tales import STORIES
 from unit.group_pictures import workload_of

@@ -17,12 +17,15 @@ from switchover.kafka.node import BrokerExamination, Quorum
 from switchover.kubernetes.workloads import Pod, Workload
 from switchover.metadata.image import LogImage, MigrationState
 from switchover.network.addresses import Address
-from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
-from switchover.reasons.controllers import CONTROLLER_COMING_UP, CONTROLLER_IN_TROUBLE, METADATA_LOG_UNKNOWN, QUORUM_UNKNOWN
-from switchover.reasons.preflight_cluster import BROKERS_NOT_IDENTIFIED
-from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
-from switchover.reasons.rollback import BROKER_SILENT, WRONG_MODE
-from switchover.reasons.walk import NOT_OBSERVED
+from switchover.reasons.cluster import (
+    CONTROLLER_COMING_UP,
+    CONTROLLER_IN_TROUBLE,
+    METADATA_LOG_UNKNOWN,
+    QUORUM_UNKNOWN,
+    ZOOKEEPER_UNKNOWN,
+)
+from switchover.reasons.preflight import BROKERS_NOT_IDENTIFIED, KUBERNETES_UNKNOWN
+from switchover.reasons.walk import BROKER_SILENT, NOT_OBSERVED, WRONG_MODE
 from switchover.text.command import command, kubectl
 from switchover.zookeeper.groups import ZooKeeperGroup
 from switchover.zookeeper.nodes import MigrationNode, ZooKeeperState, ZooKeeperTopics

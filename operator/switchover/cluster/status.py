@@ -30,7 +30,7 @@ from switchover.engine.plan import Decision
 from switchover.engine.position import Position
 from switchover.engine.record import Outlook, shared
 from switchover.metadata.image import MigrationState
-from switchover.reasons.controllers import QUORUM_VOLUMES_LOST, VOLUME_REPLACED
+from switchover.reasons.cluster import QUORUM_VOLUMES_LOST, VOLUME_REPLACED
 
 MOVE, FINALIZE, RELEASE = Step.MOVE_BROKERS, Step.FINALIZE, Step.RELEASE_ZOOKEEPER
 STEPS = PLAN.names

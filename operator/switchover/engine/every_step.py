@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from switchover.answers.errors import NameTaken
 from switchover.engine.effects import Effect
 from switchover.engine.gate import Judgement, Streak, Verdict, fail, unknown, wait
-from switchover.reasons.preflight_cluster import NAME_TAKEN
+from switchover.reasons.preflight import NAME_TAKEN
 from switchover.reasons.walk import EFFECT_FAILED, EFFECT_REFUSED, LEASE_NOT_HELD
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 from switchover.engine.plan import Decision
 from switchover.engine.position import Position
-from switchover.reasons.ending import ZOOKEEPER_RUNS
-from switchover.reasons.walk import BACKUPS_MISSING, NO_SUCH_STEP, OF_WINDOWS
+from switchover.reasons.walk import BACKUPS_MISSING, NO_SUCH_STEP, OF_WINDOWS, ZOOKEEPER_RUNS
 
 WAITS_FOR_A_PERSON = frozenset({BACKUPS_MISSING.name, NO_SUCH_STEP.name, ZOOKEEPER_RUNS.name})
 

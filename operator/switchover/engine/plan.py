@@ -17,7 +17,6 @@ from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, answ
 from switchover.engine.position import NodeRecord, Position
 from switchover.engine.rollout import P, Rollout, roll, tell
 from switchover.engine.work import Work
-from switchover.reasons.ending import RETAINING, SOAKING, ZOOKEEPER_RUNS
 from switchover.reasons.walk import (
     APPROVAL_VOID,
     AWAITING_APPROVAL,
@@ -26,8 +25,11 @@ from switchover.reasons.walk import (
     OF_WINDOWS,
     PAUSED,
     POINT_OF_NO_RETURN,
+    RETAINING,
+    SOAKING,
     UNDO_NOT_AVAILABLE,
     UNKNOWN_STEP,
+    ZOOKEEPER_RUNS,
 )
 from switchover.text.command import command
 

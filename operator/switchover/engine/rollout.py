@@ -12,7 +12,7 @@ from switchover.answers.observed import Known, Observed
 from switchover.engine.effects import Effect
 from switchover.engine.gate import Gate, Judge, Verdict, fail, wait
 from switchover.engine.position import Batch, Position
-from switchover.reasons.brokers import MODE_MISMATCH, NODE_UNKNOWN
+from switchover.reasons.cluster import MODE_MISMATCH, NODE_UNKNOWN
 from switchover.reasons.walk import BAKING, ORDER_UNKNOWN
 from switchover.reasons.workloads import POD_COMING_UP, POD_IN_TROUBLE
 

@@ -9,12 +9,10 @@ from switchover.groups.facts import GroupSample, StoreSample
 from switchover.groups.picture import Fleet, Picture
 from switchover.kafka.group import BrokerGroups, Group, OffsetsTopic
 from switchover.kubernetes.members import MemberPod, MemberWorkload
-from switchover.reasons.brokers import BROKERS_UNKNOWN, ZOOKEEPER_UNKNOWN
-from switchover.reasons.lag import GROUP_UNKNOWN
-from switchover.reasons.members import OFFSETS_TOPIC_UNKNOWN, OFFSETS_UNKNOWN, PARTITIONS_UNKNOWN
-from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
-from switchover.reasons.rollback import BROKER_SILENT
-from switchover.reasons.walk import NOT_OBSERVED
+from switchover.reasons.cluster import BROKERS_UNKNOWN, ZOOKEEPER_UNKNOWN
+from switchover.reasons.groups import GROUP_UNKNOWN, OFFSETS_TOPIC_UNKNOWN, OFFSETS_UNKNOWN, PARTITIONS_UNKNOWN
+from switchover.reasons.preflight import KUBERNETES_UNKNOWN
+from switchover.reasons.walk import BROKER_SILENT, NOT_OBSERVED
 
 
 def samples(picture: Picture) -> int:

@@ -16,7 +16,7 @@ from switchover.cluster.gates.replicas import others_views, restart_is_safe
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import kubernetes_of
 from switchover.engine.gate import Gate, Verdict, passed, seen, wait
-from switchover.reasons.brokers import FORWARDING_STUCK, LEADER_STUCK
+from switchover.reasons.cluster import FORWARDING_STUCK, LEADER_STUCK
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.text.command import kubectl
 

@@ -5,7 +5,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.reading import kubernetes_of
 from switchover.engine.gate import Gate, Verdict, fail, passed
 from switchover.network.credentials import Unusable
-from switchover.reasons.controllers import LISTENER_CREDENTIALS_CHANGED, LISTENER_CREDENTIALS_UNUSABLE
+from switchover.reasons.cluster import LISTENER_CREDENTIALS_CHANGED, LISTENER_CREDENTIALS_UNUSABLE
 
 
 def check_listener_credentials(picture: Picture) -> Verdict:

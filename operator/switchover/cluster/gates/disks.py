@@ -6,7 +6,7 @@ from switchover.api.kafka_migration import NodeMode
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Gate, Unseen, Verdict, fail, passed, seen, unknown, wait
 from switchover.kubernetes.reports import DiskReport
-from switchover.reasons.brokers import DISKS_UNKNOWN, LOG_DIRECTORY_FORMATTED, TOPIC_ID_MISSING_ON_DISK
+from switchover.reasons.cluster import DISKS_UNKNOWN, LOG_DIRECTORY_FORMATTED, TOPIC_ID_MISSING_ON_DISK
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.text.command import command
 

@@ -9,9 +9,8 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.reading import kubernetes_of
 from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown, wait
 from switchover.kubernetes.workloads import Workload
-from switchover.reasons.brokers import DOOR_NOT_PASSED, DOOR_STILL_THERE, STARTED_BY_OTHER_EDITS
-from switchover.reasons.rollback import BROKER_SILENT
-from switchover.reasons.walk import NOT_OBSERVED
+from switchover.reasons.cluster import DOOR_NOT_PASSED, DOOR_STILL_THERE, STARTED_BY_OTHER_EDITS
+from switchover.reasons.walk import BROKER_SILENT, NOT_OBSERVED
 from switchover.text.command import kubectl
 
 OWN = (NodeMode.ZOOKEEPER, NodeMode.OWN_KRAFT)

@@ -19,8 +19,7 @@ from switchover.cluster.reading import (
 )
 from switchover.engine.gate import Gate, Verdict, answered, fail, passed, seen, wait
 from switchover.metadata.image import MigrationState
-from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
-from switchover.reasons.dual_write import (
+from switchover.reasons.cluster import (
     CLAIMED_NOT_COPIED,
     DUAL_WRITE_BEHIND,
     DUAL_WRITE_STANDS_STILL,
@@ -31,8 +30,9 @@ from switchover.reasons.dual_write import (
     PARTITIONS_WITHOUT_STATE,
     QUOTA_STOPS_DUAL_WRITE,
     STALE_MIGRATION_NODE,
+    ZOOKEEPER_UNKNOWN,
 )
-from switchover.reasons.rollback import NO_CONTROLLER
+from switchover.reasons.walk import NO_CONTROLLER
 from switchover.zookeeper.nodes import ZooKeeperState
 
 CLAIM_SECONDS = 120.0

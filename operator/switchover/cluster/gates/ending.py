@@ -7,7 +7,8 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.reading import kubernetes_of, log_of, samples, silence, zookeeper_of
 from switchover.engine.gate import Gate, Verdict, passed, seen, unknown, wait
 from switchover.metadata.image import MigrationState
-from switchover.reasons.ending import (
+from switchover.reasons.walk import (
+    BROKER_SILENT,
     CONTROLLER_FLAGGED,
     NOT_BACK_WITHOUT_ZOOKEEPER,
     NOT_FINALIZED,
@@ -19,7 +20,6 @@ from switchover.reasons.ending import (
     ZOOKEEPER_RUNS,
     ZOOKEEPER_UNVERIFIED,
 )
-from switchover.reasons.rollback import BROKER_SILENT
 from switchover.text.command import kubectl
 
 

@@ -7,7 +7,7 @@ from switchover.engine.gate import Gate, Verdict, passed, seen, unknown, wait
 from switchover.lag.sentences import sentence
 from switchover.lag.verdicts import Verdict as Found
 from switchover.lag.watch import JudgedGroup
-from switchover.reasons.lag import (
+from switchover.reasons.groups import (
     GROUP_HAS_NO_COMMITS,
     GROUP_HAS_NO_MEMBERS,
     GROUP_LAG,

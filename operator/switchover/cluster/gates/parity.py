@@ -8,7 +8,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.reading import hand_on_command
 from switchover.engine.gate import Gate, Verdict, passed, unknown, wait
 from switchover.metadata.cluster import ABSENT, LIMIT, QUOTA, SCRAM_USER, Difference
-from switchover.reasons.dual_write import METADATA_DIFFERS, PARITY_UNKNOWN, PARITY_UNSETTLED
+from switchover.reasons.cluster import METADATA_DIFFERS, PARITY_UNKNOWN, PARITY_UNSETTLED
 
 NAMED = 3
 """How many differences a message names."""

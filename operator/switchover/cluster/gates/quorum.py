@@ -17,7 +17,7 @@ from switchover.cluster.reading import (
 from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown, wait
 from switchover.kafka.node import NOT_LISTENING, Quorum
 from switchover.metadata.image import LogImage, MigrationState
-from switchover.reasons.controllers import (
+from switchover.reasons.cluster import (
     CONTROLLER_NOT_READY,
     CONTROLLER_SILENT,
     CONTROLLER_STARTING,
@@ -29,7 +29,7 @@ from switchover.reasons.controllers import (
     VOTER_BEHIND,
     WRONG_VOTERS,
 )
-from switchover.reasons.rollback import CONTROLLER_UNKNOWN, WRONG_MODE
+from switchover.reasons.walk import CONTROLLER_UNKNOWN, WRONG_MODE
 
 CAUGHT_UP_RECORDS = 5
 """How far a voter or observer may be behind the high watermark: the log grows by two no-op records a second."""

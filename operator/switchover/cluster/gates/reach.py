@@ -8,7 +8,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.reading import kubernetes_of
 from switchover.engine.gate import Gate, Verdict, passed, several, unknown, wait
 from switchover.kubernetes.reports import REACH
-from switchover.reasons.brokers import BROKERS_OUT_OF_REACH, REACH_UNKNOWN
+from switchover.reasons.cluster import BROKERS_OUT_OF_REACH, REACH_UNKNOWN
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.text.command import kubectl
 

@@ -9,7 +9,7 @@ from switchover.cluster.gates.quorum import CAUGHT_UP_RECORDS
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import BROKER_REGISTERS, log_of, not_in_its_mode, quorum_of, samples, zookeeper_of
 from switchover.engine.gate import Gate, Verdict, fail, passed, seen, several, wait
-from switchover.reasons.brokers import (
+from switchover.reasons.cluster import (
     BROKER_FENCED,
     BROKER_LOST_ZOOKEEPER,
     BROKER_ON_ZOOKEEPER,
@@ -17,7 +17,7 @@ from switchover.reasons.brokers import (
     OBSERVER_BEHIND,
     UNKNOWN_BROKER,
 )
-from switchover.reasons.rollback import BROKER_SILENT, WRONG_MODE, ZOOKEEPER_REGISTRATION
+from switchover.reasons.walk import BROKER_SILENT, WRONG_MODE, ZOOKEEPER_REGISTRATION
 from switchover.zookeeper.nodes import ZooKeeperState
 
 

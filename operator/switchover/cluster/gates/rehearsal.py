@@ -9,7 +9,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import replica_job
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report
 from switchover.engine.gate import Gate, Unseen, Verdict, fail, gravest, passed, seen, unknown, wait
-from switchover.reasons.rehearsal import REHEARSAL_FAILED, REHEARSAL_INCOMPLETE, REHEARSAL_RUNNING, REHEARSAL_UNKNOWN
+from switchover.reasons.preflight import REHEARSAL_FAILED, REHEARSAL_INCOMPLETE, REHEARSAL_RUNNING, REHEARSAL_UNKNOWN
 from switchover.text.command import command, kubectl
 
 

@@ -8,7 +8,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.reading import kubernetes_of, minima_of, samples
 from switchover.engine.gate import Gate, Unseen, Verdict, passed, unknown, wait
 from switchover.kafka.node import WholeView, seen_by
-from switchover.reasons.brokers import (
+from switchover.reasons.cluster import (
     ADDRESS_REMEMBERED,
     BROKER_DEAF,
     BROKER_FENCED,
@@ -16,8 +16,7 @@ from switchover.reasons.brokers import (
     OUT_OF_SYNC,
     WOULD_LOSE_IN_SYNC_REPLICAS,
 )
-from switchover.reasons.rollback import BROKER_SILENT
-from switchover.reasons.walk import NOT_OBSERVED
+from switchover.reasons.walk import BROKER_SILENT, NOT_OBSERVED
 
 
 def others_views(picture: Picture, nodes: Iterable[str]) -> dict[int, WholeView]:

@@ -21,8 +21,8 @@ from switchover.cluster.reading import (
 from switchover.engine.gate import Gate, Verdict, passed, seen, unknown, wait
 from switchover.kafka.node import NOT_LISTENING
 from switchover.metadata.image import MigrationState
-from switchover.reasons.controllers import METADATA_LOG_UNKNOWN
-from switchover.reasons.rollback import (
+from switchover.reasons.cluster import METADATA_LOG_UNKNOWN
+from switchover.reasons.walk import (
     BROKER_SILENT,
     CONTROLLER_NOT_KNOWN,
     CONTROLLER_RUNS,

@@ -13,7 +13,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.reading import kubernetes_of
 from switchover.engine.gate import Gate, Verdict, fail, passed, wait
 from switchover.kubernetes.workloads import Pod
-from switchover.reasons.controllers import QUORUM_VOLUMES_LOST, VOLUME_REPLACED
+from switchover.reasons.cluster import QUORUM_VOLUMES_LOST, VOLUME_REPLACED
 
 SETTLING = (Step.PREFLIGHT, Step.PROVISION_CONTROLLERS)
 """Steps in which no node depends on the controllers' volumes; on the way back they are removed there."""

@@ -5,7 +5,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.zookeeper_groups import cure, told
 from switchover.cluster.reading import groups_in_zookeeper
 from switchover.engine.gate import Gate, Verdict, passed, several, wait
-from switchover.reasons.lag import GROUP_ON_ZOOKEEPER
+from switchover.reasons.groups import GROUP_ON_ZOOKEEPER
 
 CURES_TOLD = 3
 

@@ -10,17 +10,17 @@ from switchover.cluster.picture import Picture, is_older
 from switchover.cluster.reading import brokers_by_pod, examined, image_of, workloads, zookeeper_of
 from switchover.engine.gate import Verdict, check, fail, info, several, unknown, warn
 from switchover.kafka.releases import NEWEST_FETCH, final_protocol
-from switchover.reasons.controllers import EDITS_CANNOT_BE_WRITTEN, SETTINGS_UNKNOWN
+from switchover.reasons.cluster import EDITS_CANNOT_BE_WRITTEN, SETTINGS_UNKNOWN
 from switchover.reasons.notes import BROKER_IS_UPGRADED, IDS_WERE_GENERATED, PROTOCOL_VERSION_IS_RAISED
-from switchover.reasons.preflight_cluster import (
+from switchover.reasons.preflight import (
     GENERATED_BROKER_ID,
     NOT_IN_ZOOKEEPER_MODE,
     PROTOCOL_VERSION_UNSUPPORTED,
     PROTOCOL_VERSIONS_DIFFER,
     UPGRADE_CHANGES_NOTHING,
+    WRONG_KAFKA_VERSION,
 )
-from switchover.reasons.preflight_group import WRONG_KAFKA_VERSION
-from switchover.reasons.rollback import BROKER_SILENT
+from switchover.reasons.walk import BROKER_SILENT
 from switchover.text.command import kubectl
 
 

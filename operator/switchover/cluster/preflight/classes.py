@@ -9,7 +9,7 @@ from switchover.cluster.reading import examined
 from switchover.engine.gate import Verdict, check, fail, several, warn
 from switchover.metadata.kafka_config import foreign, names_classes
 from switchover.reasons.notes import FOREIGN_CLASS
-from switchover.reasons.preflight_cluster import FOREIGN_AUTHORIZER
+from switchover.reasons.preflight import FOREIGN_AUTHORIZER
 from switchover.shared.grouped import grouped
 
 AUTHORIZER = "authorizer.class.name"

@@ -7,7 +7,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.reading import zookeeper_of
 from switchover.engine.gate import Verdict, check, seen, warn
 from switchover.reasons.notes import CLOCKS_APART
-from switchover.reasons.preflight_group import KUBERNETES_UNKNOWN
+from switchover.reasons.preflight import KUBERNETES_UNKNOWN
 
 APART_SECONDS = 5.0
 

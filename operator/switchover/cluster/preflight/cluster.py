@@ -17,9 +17,9 @@ from switchover.cluster.reading import (
 )
 from switchover.engine.gate import Gate, Unseen, Verdict, check, fail, info, passed, several, unknown, wait, warn
 from switchover.kafka.node import BrokerView, WholeView, seen_by
-from switchover.reasons.brokers import OUT_OF_SYNC, UNKNOWN_BROKER
+from switchover.reasons.cluster import OUT_OF_SYNC, UNKNOWN_BROKER
 from switchover.reasons.notes import METADATA_SIZE, TOPIC_STANDS_STILL
-from switchover.reasons.preflight_cluster import (
+from switchover.reasons.preflight import (
     ADDRESSES_CHANGE,
     BROKERS_NOT_IDENTIFIED,
     DEAD_BROKER_IN_ASSIGNMENT,
@@ -30,8 +30,7 @@ from switchover.reasons.preflight_cluster import (
     TOPICS_HIDDEN,
     TOPICS_SHARE_AN_ID,
 )
-from switchover.reasons.rollback import BROKER_SILENT
-from switchover.reasons.walk import NOT_OBSERVED
+from switchover.reasons.walk import BROKER_SILENT, NOT_OBSERVED
 from switchover.shared.grouped import grouped
 
 

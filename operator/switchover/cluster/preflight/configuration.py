@@ -9,9 +9,9 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.reading import Configured, brokers_by_pod, configured, examined
 from switchover.engine.gate import Verdict, check, fail, info, several, warn
 from switchover.kafka.node import MARKER, BrokerExamination
-from switchover.reasons.brokers import DOOR_STILL_THERE
+from switchover.reasons.cluster import DOOR_STILL_THERE
 from switchover.reasons.notes import ALTER_CONFIG_POLICY, BROKERS_DIFFER, DELEGATION_TOKENS
-from switchover.reasons.preflight_cluster import ALREADY_KRAFT, LISTENERS_SET_AT_RUN_TIME, MIGRATION_ALREADY_CONFIGURED
+from switchover.reasons.preflight import ALREADY_KRAFT, LISTENERS_SET_AT_RUN_TIME, MIGRATION_ALREADY_CONFIGURED
 from switchover.text.command import command
 
 TOKEN_KEYS = ("delegation.token.secret.key", "delegation.token.master.key")

@@ -11,7 +11,7 @@ from switchover.cluster.preflight import configuration, objects, residue, securi
 from switchover.cluster.reading import brokers_by_pod, configured, workloads
 from switchover.engine.gate import Gate, Verdict, check, fail
 from switchover.kubernetes.selectors import selects
-from switchover.reasons.preflight_cluster import LISTENER_NAME_TAKEN, NODE_ID_TAKEN, SEVERAL_BUDGETS
+from switchover.reasons.preflight import LISTENER_NAME_TAKEN, NODE_ID_TAKEN, SEVERAL_BUDGETS
 from switchover.text.command import kubectl
 
 

@@ -9,7 +9,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.reading import examined
 from switchover.engine.gate import Verdict, check, fail, several
 from switchover.kafka.releases import JBOD_FROM
-from switchover.reasons.preflight_cluster import JBOD_NEEDS_NEWER_PROTOCOL, LOG_DIR_OFFLINE
+from switchover.reasons.preflight import JBOD_NEEDS_NEWER_PROTOCOL, LOG_DIR_OFFLINE
 
 
 def find_bad_disks(picture: Picture) -> Iterator[Verdict]:

@@ -9,10 +9,10 @@ from switchover.cluster.reading import zookeeper_of
 from switchover.engine.gate import Unseen, Verdict, check, fail, info, seen, several, unknown, warn
 from switchover.kafka.node import BrokerView
 from switchover.metadata.passwords import ENCODER_SECRET, SecretNotKnown
-from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
+from switchover.reasons.cluster import ZOOKEEPER_UNKNOWN
 from switchover.reasons.notes import LOW_CONTROLLER_EPOCH, SINGLE_ZOOKEEPER, ZOOKEEPER_TELLS_NOTHING
-from switchover.reasons.preflight_cluster import CLUSTER_IDS_DIFFER, ENCODER_SECRET_MISSING, MALFORMED_NODE
-from switchover.reasons.rollback import BROKER_SILENT
+from switchover.reasons.preflight import CLUSTER_IDS_DIFFER, ENCODER_SECRET_MISSING, MALFORMED_NODE
+from switchover.reasons.walk import BROKER_SILENT
 
 LOW_EPOCH = 50
 """Raft epochs rise with every election; in a long migration they pass a low /controller_epoch (KAFKA-20488)."""

@@ -26,16 +26,18 @@ from switchover.reasons.notes import (
     START_SCRIPT,
     STORAGE_CLASS_UNSEEN,
 )
-from switchover.reasons.preflight_cluster import (
+from switchover.reasons.preflight import (
     BROKER_DATA_IS_VOLATILE,
     BUDGET_ALLOWS_NOTHING,
+    CHANGE_REFUSED,
+    CHANGE_UNDONE,
+    CLAIMED_BY_ANOTHER,
     CLUSTER_IS_TAKEN,
     PODS_NOT_READY,
     SEVERAL_BUDGETS,
     START_NOT_SUPPORTED,
     STORAGE_CLASS_MISSING,
 )
-from switchover.reasons.preflight_group import CHANGE_REFUSED, CHANGE_UNDONE, CLAIMED_BY_ANOTHER
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.reasons.workloads import CONTAINER_MISSING, STATEFUL_SET_MISSING, TOO_MANY_PODS
 from switchover.shared.grouped import grouped

@@ -15,7 +15,7 @@ from switchover.reasons.notes import (
     TEMPLATE_REWRITTEN,
     WRITTEN_BEFORE,
 )
-from switchover.reasons.preflight_cluster import GITOPS_CONFLICT, OWNED_BY_ANOTHER_OPERATOR
+from switchover.reasons.preflight import GITOPS_CONFLICT, OWNED_BY_ANOTHER_OPERATOR
 from switchover.text.command import kubectl
 
 AUTOSCALER = "kube-controller-manager"

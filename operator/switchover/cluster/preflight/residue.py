@@ -11,9 +11,8 @@ from switchover.cluster.reading import kubernetes_in_preflight, workloads, zooke
 from switchover.engine.gate import Verdict, check, fail, seen, wait, warn
 from switchover.kubernetes.gitops import HELM
 from switchover.reasons.notes import NAME_OF_THE_CHART
-from switchover.reasons.preflight_cluster import NAME_TAKEN, RESIDUE
-from switchover.reasons.rollback import NO_CONTROLLER
-from switchover.reasons.walk import NOT_OBSERVED
+from switchover.reasons.preflight import NAME_TAKEN, RESIDUE
+from switchover.reasons.walk import NO_CONTROLLER, NOT_OBSERVED
 
 NONE_RUNS = "make sure that no KRaft controller runs"
 """They may be a quorum that is in use, whose log is its cluster."""

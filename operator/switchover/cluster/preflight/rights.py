@@ -6,13 +6,11 @@ from switchover.answers.observed import Known, Observed
 from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Unseen, Verdict, check, fail, seen, several, unknown, warn
-from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
-from switchover.reasons.coordination import ZOOKEEPER_RIGHT_MISSING
+from switchover.reasons.cluster import ZOOKEEPER_UNKNOWN
+from switchover.reasons.groups import ZOOKEEPER_RIGHT_MISSING
 from switchover.reasons.notes import ZOOKEEPER_RIGHT_UNSURE
-from switchover.reasons.preflight_cluster import KAFKA_RIGHT_MISSING
-from switchover.reasons.preflight_group import KUBERNETES_RIGHT_MISSING, READING_REFUSED
-from switchover.reasons.rollback import BROKER_SILENT
-from switchover.reasons.walk import NOT_OBSERVED
+from switchover.reasons.preflight import KAFKA_RIGHT_MISSING, KUBERNETES_RIGHT_MISSING, READING_REFUSED
+from switchover.reasons.walk import BROKER_SILENT, NOT_OBSERVED
 from switchover.shared.grouped import grouped
 
 CLUSTER_OPERATIONS = ("DESCRIBE", "DESCRIBE_CONFIGS", "CLUSTER_ACTION")

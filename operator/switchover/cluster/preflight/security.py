@@ -16,9 +16,9 @@ from switchover.engine.gate import Unseen, Verdict, check, fail, several, unknow
 from switchover.engine.policy import find_unchecked
 from switchover.metadata.names import STANDARD_AUTHORIZER
 from switchover.network.credentials import KAFKA, Unusable, allowed_servers, check_encrypted, checks_hosts
-from switchover.reasons.controllers import LISTENER_CREDENTIALS_UNUSABLE, SETTINGS_UNKNOWN
+from switchover.reasons.cluster import LISTENER_CREDENTIALS_UNUSABLE, SETTINGS_UNKNOWN
 from switchover.reasons.notes import SUPER_USERS_HIDDEN
-from switchover.reasons.preflight_cluster import (
+from switchover.reasons.preflight import (
     CERTIFICATE_LACKS_NAMES,
     CONTROLLERS_NOT_AUTHORIZED,
     SCRAM_ON_CONTROLLERS,

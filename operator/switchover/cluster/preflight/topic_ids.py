@@ -11,7 +11,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.reading import brokers_by_pod, configured, examined, of_each_broker, topics_of
 from switchover.engine.gate import Verdict, check, fail, several, unknown, wait
 from switchover.kafka.node import TopicIds
-from switchover.reasons.preflight_cluster import TOPIC_ID_DIFFERS, TOPIC_WITHOUT_ID
+from switchover.reasons.preflight import TOPIC_ID_DIFFERS, TOPIC_WITHOUT_ID
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.text.command import Command, command, kubectl
 from switchover.zookeeper.nodes import ZooKeeperTopic

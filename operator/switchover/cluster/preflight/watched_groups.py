@@ -6,7 +6,7 @@ from switchover.answers.observed import Known, Unknown
 from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Verdict, check, unknown, warn
-from switchover.reasons.lag import GROUP_UNKNOWN
+from switchover.reasons.groups import GROUP_UNKNOWN
 from switchover.reasons.notes import GROUP_HAS_NO_MEMBERS
 
 

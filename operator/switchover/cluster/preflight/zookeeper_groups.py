@@ -7,7 +7,7 @@ from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import groups_in_zookeeper
 from switchover.engine.gate import Verdict, check, info, seen, warn
-from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
+from switchover.reasons.cluster import ZOOKEEPER_UNKNOWN
 from switchover.reasons.notes import IDLE_GROUPS_UNREAD, IDLE_ZOOKEEPER_GROUP, ZOOKEEPER_GROUP
 from switchover.zookeeper.groups import ZooKeeperGroup
 

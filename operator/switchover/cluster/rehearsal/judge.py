@@ -16,12 +16,11 @@ from switchover.reasons.notes import (
     NODE_WOULD_BE_REWRITTEN,
     Note,
 )
-from switchover.reasons.preflight_cluster import DEAD_BROKER_IN_ASSIGNMENT
-from switchover.reasons.reason import Reason
-from switchover.reasons.rehearsal import (
+from switchover.reasons.preflight import (
     BROKERS_WOULD_END,
     CLAIM_WOULD_NOT_COME,
     COPY_WOULD_FAIL,
+    DEAD_BROKER_IN_ASSIGNMENT,
     DUAL_WRITE_WOULD_NOT_BEGIN,
     FINALIZE_WOULD_FAIL,
     METADATA_WOULD_BE_LOST,
@@ -32,6 +31,7 @@ from switchover.reasons.rehearsal import (
     TOPIC_WOULD_GO,
     TOPIC_WOULD_VANISH,
 )
+from switchover.reasons.reason import Reason
 from switchover.zookeeper.tree import Tree, is_metadata
 
 TOLD = 20

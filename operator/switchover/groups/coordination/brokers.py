@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from switchover.answers.observed import Known, Observed
 from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown
 from switchover.groups.picture import Picture
-from switchover.reasons.brokers import BROKERS_ON_KRAFT, BROKERS_UNKNOWN, ZOOKEEPER_UNKNOWN
+from switchover.reasons.cluster import BROKERS_ON_KRAFT, BROKERS_UNKNOWN, ZOOKEEPER_UNKNOWN
 
 
 def check_brokers_visible(listed: Observed[Iterable[int]], registered: Observed[Iterable[int]]) -> Verdict:

@@ -11,8 +11,13 @@ from switchover.groups.picture import Picture
 from switchover.groups.reading import members_of
 from switchover.groups.refusals import coordinator
 from switchover.groups.slots import surplus
-from switchover.reasons.coordination import GROUP_TOO_LARGE, RECORD_TOO_LARGE
-from switchover.reasons.members import COORDINATOR_FULL, COORDINATOR_LOAD_UNKNOWN, OFFSETS_TOPIC_UNKNOWN
+from switchover.reasons.groups import (
+    COORDINATOR_FULL,
+    COORDINATOR_LOAD_UNKNOWN,
+    GROUP_TOO_LARGE,
+    OFFSETS_TOPIC_UNKNOWN,
+    RECORD_TOO_LARGE,
+)
 
 MEMBER_BYTES = 200
 """Assumed of one member's ids, host and settings in the record of a rebalance (docs/facts/groups.md#size)."""

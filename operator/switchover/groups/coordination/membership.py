@@ -13,8 +13,7 @@ from switchover.groups.gates.membership import (
 from switchover.groups.picture import TARGET, Picture
 from switchover.groups.reading import members_of, pods_of, samples
 from switchover.kubernetes.members import MemberPod
-from switchover.reasons.coordination import WRONG_CONSUMER
-from switchover.reasons.members import MEMBER_MISSING, MEMBERS_NOT_MOVED, NOT_A_MEMBER
+from switchover.reasons.groups import MEMBER_MISSING, MEMBERS_NOT_MOVED, NOT_A_MEMBER, WRONG_CONSUMER
 from switchover.text.command import command
 
 _KNOWN_TO_ZOOKEEPER = (Consumer.OLD, Consumer.ENABLED)

@@ -7,7 +7,7 @@ from switchover.engine.gate import Gate, Verdict, passed, wait
 from switchover.groups.facts import Stored, StoreSample
 from switchover.groups.picture import Picture
 from switchover.groups.reading import stores_of
-from switchover.reasons.coordination import KAFKA_OFFSETS_BEHIND, ZOOKEEPER_OFFSETS_BEHIND
+from switchover.reasons.groups import KAFKA_OFFSETS_BEHIND, ZOOKEEPER_OFFSETS_BEHIND
 from switchover.shared.partition import TopicPartition
 
 

@@ -9,11 +9,13 @@ from switchover.groups.picture import Picture
 from switchover.groups.reading import members_of, offsets_of, partitions_of, pods_of, samples
 from switchover.kafka.group import GroupState
 from switchover.kubernetes.members import MemberPod
-from switchover.reasons.coordination import MALFORMED_REGISTRATION, MODES_DIFFER, OWNERS_UNSETTLED
-from switchover.reasons.members import (
+from switchover.reasons.groups import (
+    MALFORMED_REGISTRATION,
     MEMBER_BEHIND,
+    MODES_DIFFER,
     NOTHING_SUBSCRIBED,
     OWNED_TWICE,
+    OWNERS_UNSETTLED,
     PARTITIONS_UNOWNED,
 )
 from switchover.shared.partition import TopicPartition

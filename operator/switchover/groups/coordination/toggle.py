@@ -11,7 +11,7 @@ from switchover.groups.coordination import mode
 from switchover.groups.coordination.members import Consumer
 from switchover.groups.picture import Picture
 from switchover.groups.reading import fleet_of, members_of, samples
-from switchover.reasons.coordination import (
+from switchover.reasons.groups import (
     GUARDS_LEFT,
     KAFKA_CONSUMER_TOO_EARLY,
     KAFKA_CONSUMERS_LEFT,

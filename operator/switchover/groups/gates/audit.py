@@ -5,7 +5,7 @@ from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown, w
 from switchover.groups.facts import Need
 from switchover.groups.picture import Picture
 from switchover.kubernetes.jobs import JobState
-from switchover.reasons.lag import AUDIT_FAILED, AUDIT_INDETERMINATE, AUDIT_RUNNING, AUDIT_UNKNOWN, AUDIT_VIOLATIONS
+from switchover.reasons.groups import AUDIT_FAILED, AUDIT_INDETERMINATE, AUDIT_RUNNING, AUDIT_UNKNOWN, AUDIT_VIOLATIONS
 
 AGAIN = "delete the Job, and it is made anew"
 

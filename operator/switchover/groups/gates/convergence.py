@@ -8,7 +8,7 @@ from switchover.groups.picture import Picture
 from switchover.groups.reading import group_of, partitions_of, samples
 from switchover.kafka.group import LEFT, NO_EPOCH, Group, GroupState, GroupType
 from switchover.lag.group import TopicPartition
-from switchover.reasons.members import (
+from switchover.reasons.groups import (
     EPOCH_CHURN,
     GROUP_NOT_STABLE,
     MEMBER_BEHIND,

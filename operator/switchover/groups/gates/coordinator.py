@@ -6,7 +6,7 @@ from switchover.groups.facts import Need
 from switchover.groups.picture import Picture
 from switchover.groups.reading import group_of, offsets_topic_of
 from switchover.groups.slots import surplus
-from switchover.reasons.members import (
+from switchover.reasons.groups import (
     COORDINATOR_FULL,
     COORDINATOR_LOAD_UNKNOWN,
     COORDINATOR_UNKNOWN,

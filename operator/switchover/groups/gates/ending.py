@@ -5,8 +5,8 @@ from switchover.engine.gate import Gate, Verdict, passed, wait
 from switchover.groups.picture import Picture
 from switchover.groups.reading import group_of, pods_of, samples
 from switchover.kafka.group import GroupState
-from switchover.reasons.ending import SOAKING
-from switchover.reasons.members import GROUP_NOT_EMPTY, PODS_ENDING
+from switchover.reasons.groups import GROUP_NOT_EMPTY, PODS_ENDING
+from switchover.reasons.walk import SOAKING
 
 
 def check_soaked(picture: Picture) -> Verdict:

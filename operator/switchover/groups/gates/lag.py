@@ -11,7 +11,7 @@ from switchover.lag.sentences import missing, preconditions, sentence
 from switchover.lag.thresholds import Thresholds, of_a_migration
 from switchover.lag.verdicts import Effect
 from switchover.lag.watch import Assessment
-from switchover.reasons.lag import (
+from switchover.reasons.groups import (
     BASELINE_UNKNOWN,
     BASELINE_UNUSABLE,
     LAG_NOT_HEALTHY_YET,

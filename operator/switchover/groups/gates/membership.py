@@ -8,7 +8,7 @@ from switchover.groups.reading import fleet_of, group_of, pods_of, samples
 from switchover.groups.refusals import why_refused
 from switchover.kafka.group import GroupType, MemberProtocol
 from switchover.kubernetes.members import MemberPod
-from switchover.reasons.members import (
+from switchover.reasons.groups import (
     FOREIGN_MEMBERS,
     GROUP_FLIPPED_BACK,
     GROUP_NOT_CONVERTED,

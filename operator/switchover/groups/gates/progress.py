@@ -8,7 +8,7 @@ from switchover.groups.facts import GroupSample
 from switchover.groups.picture import Picture
 from switchover.groups.reading import group_of, offsets_of, pods_of
 from switchover.lag.group import TopicPartition
-from switchover.reasons.lag import COMMIT_WENT_BACK, NO_PROGRESS_YET, PARTITION_STALLED
+from switchover.reasons.groups import COMMIT_WENT_BACK, NO_PROGRESS_YET, PARTITION_STALLED
 
 Offsets = Mapping[TopicPartition, tuple[int | None, int]]
 

@@ -6,7 +6,7 @@ from switchover.groups.facts import Need
 from switchover.groups.picture import Picture
 from switchover.groups.reading import group_of
 from switchover.groups.refusals import coordinator
-from switchover.reasons.members import (
+from switchover.reasons.groups import (
     ASSIGNMENT_USER_DATA,
     ASSIGNOR_UNKNOWN,
     COORDINATOR_UNKNOWN,

@@ -10,7 +10,7 @@ from switchover.groups.reading import fleet_of
 from switchover.groups.workloads import autoscalers, change, kinds
 from switchover.kubernetes import gitops, names
 from switchover.kubernetes.members import MemberWorkload
-from switchover.reasons.dual_write import NOT_CLAIMED
+from switchover.reasons.cluster import NOT_CLAIMED
 from switchover.reasons.workloads import (
     AUTOSCALER_ACTIVE,
     AUTOSCALER_IN_THE_WAY,

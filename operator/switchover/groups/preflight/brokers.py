@@ -9,7 +9,7 @@ from switchover.groups.preflight.group import OFFLINE
 from switchover.groups.reading import brokers, offsets_topic_of
 from switchover.groups.refusals import DOWNGRADES, POLICY, UPGRADES
 from switchover.reasons.notes import CHECK_PATCH_RELEASE
-from switchover.reasons.preflight_group import (
+from switchover.reasons.preflight import (
     FEATURE_NOT_FINALIZED,
     NO_ONLINE_ROLLBACK,
     POLICIES_DIFFER,

@@ -13,7 +13,7 @@ from switchover.groups.workloads import kinds
 from switchover.groups.workloads.change import Unsupported, changed, container_of
 from switchover.kubernetes.members import MemberPod, MemberWorkload
 from switchover.reasons.notes import ONE_CANARY, PATTERN_MEANS_LESS, PATTERN_UNSUPPORTED, STATIC_MEMBERS_LEAVE_LATE
-from switchover.reasons.preflight_group import FORBIDDEN_SETTING, STATIC_MEMBERS_IN_DEPLOYMENT
+from switchover.reasons.preflight import FORBIDDEN_SETTING, STATIC_MEMBERS_IN_DEPLOYMENT
 
 FORBIDDEN = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
 """Settings with which no client of either family starts under the consumer protocol (docs/facts/groups.md#clients)."""

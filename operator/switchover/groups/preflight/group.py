@@ -12,10 +12,9 @@ from switchover.groups.preflight.strategy import ASSIGNORS
 from switchover.groups.reading import group_of, partitions_of
 from switchover.kafka.group import Group, GroupState, GroupType
 from switchover.kafka.movable import Kind, Obstacle, Standing, obstacles
-from switchover.reasons.coordination import ALREADY_MOVED, GROUP_EMPTY, GROUP_TYPE_UNSUPPORTED
-from switchover.reasons.members import GROUP_NOT_STABLE
+from switchover.reasons.groups import ALREADY_MOVED, GROUP_EMPTY, GROUP_NOT_STABLE, GROUP_TYPE_UNSUPPORTED
 from switchover.reasons.notes import CLIENT_ASSIGNOR_LOST, CO_PARTITIONING_LOST, OLD_TOOLS_GO_BLIND
-from switchover.reasons.preflight_group import KAFKA_STREAMS, MALFORMED_MEMBER, NOT_CONSUMERS
+from switchover.reasons.preflight import KAFKA_STREAMS, MALFORMED_MEMBER, NOT_CONSUMERS
 
 OFFLINE = "set spec.protocol.strategy to Offline: all members are stopped, then started with the new protocol"
 

@@ -7,7 +7,7 @@ from switchover.engine.gate import Unseen, Verdict, check, fail, seen, unknown
 from switchover.engine.policy import find_unchecked
 from switchover.groups.facts import Need
 from switchover.groups.picture import Picture
-from switchover.reasons.preflight_group import KUBERNETES_RIGHT_MISSING, READING_REFUSED
+from switchover.reasons.preflight import KUBERNETES_RIGHT_MISSING, READING_REFUSED
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.shared.grouped import grouped
 

@@ -11,10 +11,9 @@ from switchover.groups.reading import group_of, offsets_topic_of
 from switchover.groups.refusals import coordinator
 from switchover.groups.slots import surplus
 from switchover.kafka.group import Group
-from switchover.reasons.coordination import GROUP_TOO_LARGE, RECORD_TOO_LARGE
-from switchover.reasons.members import COORDINATOR_UNKNOWN
+from switchover.reasons.groups import COORDINATOR_UNKNOWN, GROUP_TOO_LARGE, RECORD_TOO_LARGE
 from switchover.reasons.notes import RECORD_LARGE
-from switchover.reasons.preflight_group import NO_ROOM_FOR_BATCH
+from switchover.reasons.preflight import NO_ROOM_FOR_BATCH
 
 UNLIMITED = 2**31 - 1
 PROTOCOLS = 2

@@ -7,8 +7,8 @@ from switchover.engine.gate import Verdict, check, fail
 from switchover.groups.picture import Picture
 from switchover.groups.reading import group_of
 from switchover.kafka.group import GroupType
-from switchover.reasons.coordination import BRIDGE_MISSING, NOTHING_TO_CHANGE
-from switchover.reasons.preflight_group import NO_CLIENT_STRATEGY, STRATEGIES_CANNOT_MIX
+from switchover.reasons.groups import BRIDGE_MISSING, NOTHING_TO_CHANGE
+from switchover.reasons.preflight import NO_CLIENT_STRATEGY, STRATEGIES_CANNOT_MIX
 
 COOPERATIVE = "cooperative-sticky"
 ASSIGNORS = (*Strategy, "sticky", COOPERATIVE)

@@ -17,10 +17,10 @@ from switchover.groups.workloads.trials import trials_of
 from switchover.kubernetes import gitops
 from switchover.kubernetes.members import CANARY, PRIMARY, MemberWorkload
 from switchover.kubernetes.workloads import MOST_PODS
-from switchover.reasons.brokers import BROKERS_UNKNOWN
-from switchover.reasons.coordination import BRIDGE_MISSING, NOTHING_TO_CHANGE
+from switchover.reasons.cluster import BROKERS_UNKNOWN
+from switchover.reasons.groups import BRIDGE_MISSING, NOTHING_TO_CHANGE
 from switchover.reasons.notes import AUTOSCALER_IS_PAUSED, GITOPS_OWNS_IT, STRICT_BUDGET
-from switchover.reasons.preflight_group import (
+from switchover.reasons.preflight import (
     CHANGE_REFUSED,
     CHANGE_UNDONE,
     CLAIM_NOT_ALLOWED,

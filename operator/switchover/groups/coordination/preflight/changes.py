@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from switchover.api.consumer_group_migration import ContainerChange
 from switchover.engine.gate import Verdict, check, fail, info
 from switchover.groups.picture import Picture
-from switchover.reasons.coordination import BRIDGE_MISSING, NOTHING_IS_REPLACED
+from switchover.reasons.groups import BRIDGE_MISSING, NOTHING_IS_REPLACED
 from switchover.reasons.notes import CONSUMER_IS_PYTHON
 
 

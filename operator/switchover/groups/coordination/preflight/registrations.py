@@ -12,14 +12,15 @@ from switchover.groups.facts import Need
 from switchover.groups.picture import ORIGINAL, Picture
 from switchover.groups.reading import members_of, samples
 from switchover.kafka.group import GroupState, GroupType
-from switchover.reasons.brokers import ZOOKEEPER_UNKNOWN
-from switchover.reasons.coordination import (
+from switchover.reasons.cluster import ZOOKEEPER_UNKNOWN
+from switchover.reasons.groups import (
     ALREADY_MOVED,
     ASSIGNMENT_AMBIGUOUS,
     ASSIGNMENT_NOT_UNDERSTOOD,
     ASSIGNMENT_UNCLEAR,
     ASSIGNOR_NOT_EAGER,
     GROUP_EMPTY,
+    GROUP_NOT_STABLE,
     GROUP_TYPE_UNSUPPORTED,
     KAFKA_CONSUMER_TOO_EARLY,
     MALFORMED_REGISTRATION,
@@ -29,7 +30,6 @@ from switchover.reasons.coordination import (
     PATTERN_ESCAPED,
     ZOOKEEPER_RIGHT_MISSING,
 )
-from switchover.reasons.members import GROUP_NOT_STABLE
 from switchover.reasons.notes import ASSIGNMENT_UNDERSTOOD, SUBSCRIPTIONS_DIFFER
 
 EAGER = tuple(Strategy)

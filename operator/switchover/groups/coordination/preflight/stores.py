@@ -7,16 +7,16 @@ from switchover.groups.coordination.members import Consumer
 from switchover.groups.facts import StoreSample
 from switchover.groups.picture import ORIGINAL, Picture
 from switchover.groups.reading import stores_of
-from switchover.reasons.coordination import (
+from switchover.reasons.groups import (
     KAFKA_OFFSETS_AHEAD,
     NO_COMMIT_SEEN,
     OFFSET_OUTSIDE_LOG,
     OFFSETS_IN_BOTH,
     OFFSETS_IN_KAFKA_ONLY,
+    OFFSETS_UNKNOWN,
     STORES_WATCHED,
     ZOOKEEPER_OFFSETS_AHEAD,
 )
-from switchover.reasons.members import OFFSETS_UNKNOWN
 from switchover.reasons.notes import OFFSET_RESET_DECIDES
 from switchover.text.command import command
 
