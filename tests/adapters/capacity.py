@@ -6,7 +6,7 @@ from adapters.eventually import eventually
 from switchover.answers.ask import known
 from switchover.answers.clock import WallClock
 from switchover.engine.gate import Verdict
-from switchover.groups.gates.coordinator import CAPACITY
+from switchover.groups.gates.convergence import CAPACITY
 from switchover.groups.observe.observer import READ_SECONDS
 from switchover.groups.picture import Facts
 from switchover.kafka.client.connection import connected

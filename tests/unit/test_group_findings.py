@@ -16,7 +16,7 @@ from switchover.api.status import Direction, Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Verdict
 from switchover.engine.policy import Policy
-from switchover.groups.gates import coordinator
+from switchover.groups.gates import convergence
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.size import conversion_bytes
 from switchover.groups.refusals import POLICY
@@ -411,7 +411,7 @@ def test_what_is_wrong_is_told_with_its_subject_and_cure(finding):
 
 def test_the_table_has_every_verdict_that_a_gate_can_give():
     """Written in the source, and found by a case here."""
-    folder = Path(coordinator.__file__).parents[1]
+    folder = Path(convergence.__file__).parents[1]
     rooms = ("gates", "preflight", "workloads")
     told = {reason for room in rooms for reason in reasons(folder / room, FOUND)}
     assert told - {finding.reason for finding in FINDINGS} == set()

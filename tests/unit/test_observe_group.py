@@ -10,8 +10,7 @@ import pytest
 from simulation.virtual_time import in_virtual_time
 from switchover.answers.errors import Refused, Unreachable
 from switchover.engine.gate import Verdict
-from switchover.groups.gates.lag import LAG_HEALTHY
-from switchover.groups.gates.progress import GOES_ON, PROGRESSED
+from switchover.groups.gates.lag import GOES_ON, LAG_HEALTHY, PROGRESSED
 from switchover.groups.observe.observer import GroupClients, GroupObserver
 from switchover.groups.picture import Picture
 from switchover.groups.status import _summary

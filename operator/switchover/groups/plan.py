@@ -13,11 +13,17 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep a
 from switchover.engine.plan import Leg, Plan, Rescue, Step
 from switchover.groups import audit, goals, preflight, rollouts, slots
 from switchover.groups.coordination import plan as coordination
-from switchover.groups.gates.audit import AUDIT_CLEAN
-from switchover.groups.gates.convergence import CALM, CONVERGED, COVERAGE_KEPT, COVERED
-from switchover.groups.gates.coordinator import CAPACITY, OFFSETS_REPLICATED, ONE_COORDINATOR
-from switchover.groups.gates.ending import EMPTY, SOAKED
-from switchover.groups.gates.lag import LAG_HEALTHY, LAG_RECOVERED
+from switchover.groups.gates.convergence import (
+    CALM,
+    CAPACITY,
+    CONVERGED,
+    COVERAGE_KEPT,
+    COVERED,
+    OFFSETS_REPLICATED,
+    ONE_COORDINATOR,
+)
+from switchover.groups.gates.ending import AUDIT_CLEAN, EMPTY, SOAKED, WITHIN_WINDOW
+from switchover.groups.gates.lag import GOES_ON, LAG_HEALTHY, LAG_RECOVERED, PROGRESSED
 from switchover.groups.gates.membership import (
     ALL_MOVED,
     GROUP_CONVERTED,
@@ -26,9 +32,7 @@ from switchover.groups.gates.membership import (
     PODS_ARE_MEMBERS,
 )
 from switchover.groups.gates.on_record import RECORD_HOLDS
-from switchover.groups.gates.progress import GOES_ON, PROGRESSED
 from switchover.groups.gates.protocol import OFFERED, PLAIN_ASSIGNMENTS, PROBE_EXPIRED, READY, SELECTED
-from switchover.groups.gates.windows import WITHIN_WINDOW
 from switchover.groups.gates.workloads import AUTOSCALERS_PAUSED, CLAIMED, OURS, RELEASED
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.groups.preflight.workloads import MOVABLE

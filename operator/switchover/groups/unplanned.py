@@ -16,7 +16,7 @@ from switchover.api.meta import KafkaConnection
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.gate import Verdict, complete, fail
 from switchover.engine.position import Position
-from switchover.groups.gates.coordinator import check_offsets_replicated
+from switchover.groups.gates.convergence import check_offsets_replicated
 from switchover.groups.gates.protocol import to_consumer
 from switchover.groups.picture import Facts, Picture
 from switchover.groups.preflight.brokers import FIRST, find_old_brokers, find_policy, find_unclear_release

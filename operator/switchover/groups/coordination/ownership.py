@@ -4,7 +4,7 @@ from switchover.coordination.mode import Mode
 from switchover.engine.gate import Gate, Verdict, passed, wait
 from switchover.groups.coordination.members import Consumer, Members, pod_of
 from switchover.groups.gates.convergence import UNOWNED_SECONDS, not_stable
-from switchover.groups.gates.progress import progressed
+from switchover.groups.gates.lag import progressed
 from switchover.groups.picture import Picture
 from switchover.groups.reading import members_of, offsets_of, partitions_of, pods_of, samples
 from switchover.kafka.group import GroupState

@@ -22,13 +22,9 @@ from switchover.groups.coordination.membership import ALL_MOVED, NEW_PODS_JOIN, 
 from switchover.groups.coordination.offsets import KAFKA_REACHED, ZOOKEEPER_REACHED
 from switchover.groups.coordination.ownership import CONVERGED, COVERAGE_KEPT, COVERED, PROGRESSED
 from switchover.groups.coordination.toggle import FOLLOWED, INTRUDERS, KAFKA_CONSUMERS_GONE, MODE_KEPT, QUIET, UNGUARDED
-from switchover.groups.gates.audit import AUDIT_CLEAN
-from switchover.groups.gates.convergence import CALM
-from switchover.groups.gates.coordinator import OFFSETS_REPLICATED, ONE_COORDINATOR
-from switchover.groups.gates.ending import SOAKED
-from switchover.groups.gates.lag import LAG_HEALTHY
-from switchover.groups.gates.progress import GOES_ON
-from switchover.groups.gates.windows import WITHIN_WINDOW
+from switchover.groups.gates.convergence import CALM, OFFSETS_REPLICATED, ONE_COORDINATOR
+from switchover.groups.gates.ending import AUDIT_CLEAN, SOAKED, WITHIN_WINDOW
+from switchover.groups.gates.lag import GOES_ON, LAG_HEALTHY
 from switchover.groups.gates.workloads import AUTOSCALERS_PAUSED, CLAIMED, OURS, RELEASED
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.groups.preflight.workloads import MOVABLE

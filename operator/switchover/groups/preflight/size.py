@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from switchover.engine.gate import Verdict, check, fail, unknown, warn
-from switchover.groups.gates.coordinator import CAPACITY, OFFSETS_REPLICATED
+from switchover.groups.gates.convergence import CAPACITY, OFFSETS_REPLICATED
 from switchover.groups.gates.protocol import to_consumer
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.group import OFFLINE

@@ -4,7 +4,7 @@ lists it."""
 from switchover.engine.gate import Gate
 from switchover.groups.coordination.capacity import CAPACITY
 from switchover.groups.coordination.preflight import changes, registrations, stores
-from switchover.groups.gates.coordinator import OFFSETS_REPLICATED, ONE_COORDINATOR
+from switchover.groups.gates.convergence import OFFSETS_REPLICATED, ONE_COORDINATOR
 from switchover.groups.picture import Picture
 from switchover.groups.preflight import rights, workloads
 
