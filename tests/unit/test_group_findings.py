@@ -18,7 +18,7 @@ from switchover.engine.gate import Verdict
 from switchover.engine.policy import Policy
 from switchover.groups.gates import convergence
 from switchover.groups.picture import Picture
-from switchover.groups.preflight.size import conversion_bytes
+from switchover.groups.preflight.brokers import conversion_bytes
 from switchover.groups.refusals import POLICY
 from switchover.kafka.group import LEFT, GroupState, GroupType, OffsetsTopic, Readiness
 from switchover.kubernetes.jobs import JobState

@@ -19,9 +19,15 @@ from switchover.engine.position import Position
 from switchover.groups.gates.convergence import check_offsets_replicated
 from switchover.groups.gates.protocol import to_consumer
 from switchover.groups.picture import Facts, Picture
-from switchover.groups.preflight.brokers import FIRST, find_old_brokers, find_policy, find_unclear_release
+from switchover.groups.preflight.brokers import (
+    FIRST,
+    find_old_brokers,
+    find_policy,
+    find_too_large_records,
+    find_too_many_members,
+    find_unclear_release,
+)
 from switchover.groups.preflight.group import find_custom_assignments, find_lost_co_partitioning, find_wrong_group
-from switchover.groups.preflight.size import find_too_large_records, find_too_many_members
 from switchover.groups.reading import brokers
 from switchover.kafka.group import BrokerGroups
 from switchover.reasons.workloads import PROTOCOL_REFUSED

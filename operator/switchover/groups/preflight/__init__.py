@@ -6,14 +6,14 @@ which do not, each with its cure. docs/preflight-groups.md lists them.
 
 from switchover.engine.gate import Gate
 from switchover.groups.picture import Picture
-from switchover.groups.preflight import brokers, clients, group, rights, size, strategy, workloads
+from switchover.groups.preflight import brokers, clients, group, workloads
 
 GATES: tuple[Gate[Picture], ...] = (
-    *rights.CHECKS,
+    *brokers.RIGHTS,
     *group.CHECKS,
     *workloads.CHECKS,
-    *brokers.CHECKS,
-    *size.CHECKS,
+    *brokers.BROKERS,
+    *brokers.SIZE,
     *clients.CHECKS,
-    *strategy.CHECKS,
+    *group.STRATEGY,
 )

@@ -1,20 +1,69 @@
-"""The group as it is: there, quiet, of the kind that the migration starts from, and of our pods alone."""
+"""The group as it is: there, quiet, of the kind that the migration starts from, and of our pods alone. Also whether two
+bounces can change its strategy (docs/facts/groups.md#the-strategy-by-two-bounces).
+"""
 
 from collections.abc import Iterator
 
 from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
+from switchover.coordination.assignment import Strategy
 from switchover.engine.gate import Verdict, check, fail, info, wait, warn
 from switchover.groups.gates.membership import NO_FOREIGN_MEMBERS, PODS_ARE_MEMBERS
 from switchover.groups.gates.protocol import check_plain_assignments
 from switchover.groups.picture import ORIGINAL, Picture
-from switchover.groups.preflight.strategy import ASSIGNORS
 from switchover.groups.reading import group_of, partitions_of
 from switchover.kafka.group import Group, GroupState, GroupType
 from switchover.kafka.movable import Kind, Obstacle, Standing, obstacles
-from switchover.reasons.groups import ALREADY_MOVED, GROUP_EMPTY, GROUP_NOT_STABLE, GROUP_TYPE_UNSUPPORTED
+from switchover.reasons.groups import (
+    ALREADY_MOVED,
+    BRIDGE_MISSING,
+    GROUP_EMPTY,
+    GROUP_NOT_STABLE,
+    GROUP_TYPE_UNSUPPORTED,
+    NOTHING_TO_CHANGE,
+)
 from switchover.reasons.notes import CLIENT_ASSIGNOR_LOST, CO_PARTITIONING_LOST, OLD_TOOLS_GO_BLIND
-from switchover.reasons.preflight import KAFKA_STREAMS, MALFORMED_MEMBER, NOT_CONSUMERS
+from switchover.reasons.preflight import (
+    KAFKA_STREAMS,
+    MALFORMED_MEMBER,
+    NO_CLIENT_STRATEGY,
+    NOT_CONSUMERS,
+    STRATEGIES_CANNOT_MIX,
+)
+
+COOPERATIVE = "cooperative-sticky"
+ASSIGNORS = (*Strategy, "sticky", COOPERATIVE)
+"""Those of Kafka's own clients: two that old consumers have as well, and two that they have not."""
+
+
+def find_unmixable(picture: Picture) -> Iterator[Verdict]:
+    wanted = picture.spec.assignment_strategy
+    if wanted is None:
+        return
+    found = group_of(picture)
+    if found.type is GroupType.CONSUMER:
+        yield fail(NO_CLIENT_STRATEGY, f"group {found.name} is held by the consumer protocol: its brokers assign, not its"
+                   " members",
+                   subject=found.name, unblocks="set group.remote.assignor on the clients instead")
+    families = {wanted.to == COOPERATIVE, found.assignor == COOPERATIVE}
+    if wanted.client_family == "Librdkafka" and len(families) > 1:
+        yield fail(STRATEGIES_CANNOT_MIX, f"librdkafka cannot have {found.assignor} and {wanted.to} in one list: the"
+                   " client does not start", subject=wanted.to, observed=found.assignor, threshold=wanted.to,
+                   unblocks="stop all members and start them with the new strategy (a Deployment with strategy Recreate),"
+                            " or go straight to the consumer protocol (spec.protocol), which has no such limit for eager"
+                            " groups")
+    if wanted.to == found.assignor:
+        yield fail(NOTHING_TO_CHANGE, f"group {found.name} uses {wanted.to} already", subject=found.name,
+                   unblocks="nothing to do: delete this migration, or name another strategy in spec.assignmentStrategy")
+    for workload in picture.spec.workloads:
+        if workload.bridge is None:
+            yield fail(BRIDGE_MISSING, f"workload {workload.name} has no bridge: the first bounce needs a list with both"
+                       " strategies", subject=workload.name,
+                       unblocks=f"add a bridge that sets partition.assignment.strategy to {wanted.to},{found.assignor}")
+
+
+STRATEGY = (check("Strategies", find_unmixable, "the members can have both strategies in between"),)
+
 
 OFFLINE = "set spec.protocol.strategy to Offline: all members are stopped, then started with the new protocol"
 

@@ -6,10 +6,10 @@ from switchover.groups.coordination.capacity import CAPACITY
 from switchover.groups.coordination.preflight import changes, registrations, stores
 from switchover.groups.gates.convergence import OFFSETS_REPLICATED, ONE_COORDINATOR
 from switchover.groups.picture import Picture
-from switchover.groups.preflight import rights, workloads
+from switchover.groups.preflight import brokers, workloads
 
 GATES: tuple[Gate[Picture], ...] = (
-    *rights.CHECKS,
+    *brokers.RIGHTS,
     *registrations.CHECKS,
     *stores.CHECKS,
     *workloads.CHECKS,
