@@ -24,12 +24,12 @@ from switchover.coordination.layout import Layout
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.engine.gate import Verdict
-from switchover.groups.coordination.capacity import CAPACITY
-from switchover.groups.coordination.effects import SetMode
+from switchover.groups.coordination.brokers import CAPACITY
 from switchover.groups.coordination.members import Members
-from switchover.groups.coordination.ownership import CONVERGED, COVERED
-from switchover.groups.coordination.preflight.registrations import find_wrong_group
-from switchover.groups.coordination.preflight.stores import find_hazards
+from switchover.groups.coordination.membership import CONVERGED, COVERED
+from switchover.groups.coordination.mode import SetMode
+from switchover.groups.coordination.offsets import find_hazards
+from switchover.groups.coordination.preflight import find_wrong_group
 from switchover.groups.coordination.toggle import FOLLOWED, INTRUDERS
 from switchover.groups.observe.observer import GroupClients, GroupObserver
 from switchover.groups.picture import Picture

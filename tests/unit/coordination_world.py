@@ -16,7 +16,7 @@ from simulation.coordination.ours import Ours
 from simulation.coordination.zookeeper import ZooKeeper
 from switchover.coordination.world import World as ZooKeeperWorld
 from switchover.engine.effects import Effect
-from switchover.groups.coordination.effects import RemoveGuards, SetMode
+from switchover.groups.coordination.mode import RemoveGuards, SetMode
 from switchover.groups.facts import Stored
 from switchover.kafka.group import Group, GroupState, GroupType, Member, MemberProtocol
 from switchover.lag.group import TopicPartition

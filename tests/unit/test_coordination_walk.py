@@ -8,7 +8,7 @@ import pytest
 import samples
 from switchover.coordination.mode import Mode
 from switchover.coordination.world import Owner
-from switchover.groups.coordination.effects import RemoveGuards, SetMode
+from switchover.groups.coordination.mode import RemoveGuards, SetMode
 from switchover.groups.plan import plan_of
 from switchover.shared.partition import TopicPartition
 from tales import assert_told

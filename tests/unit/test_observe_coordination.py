@@ -9,7 +9,7 @@ from switchover.answers.observed import Known, Unknown
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner, World
-from switchover.groups.coordination.effects import RemoveGuards, SetMode
+from switchover.groups.coordination.mode import RemoveGuards, SetMode
 from switchover.groups.facts import Stored
 from switchover.groups.observe.observer import GroupClients, GroupObserver
 from switchover.groups.picture import Picture

@@ -22,7 +22,7 @@ from switchover.engine.policy import NOTHING_MORE
 from switchover.engine.position import Position
 from switchover.engine.reconcile import Reconciler
 from switchover.engine.story import LONGEST, MOST, Page, laid_out, next_page
-from switchover.groups.coordination import effects as coordination
+from switchover.groups.coordination import mode as coordination
 from switchover.network.addresses import Address
 from switchover.reasons.cluster import NODE_UNKNOWN
 from switchover.shared.partition import TopicPartition

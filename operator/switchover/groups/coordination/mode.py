@@ -5,16 +5,42 @@ group follows Kafka (rule R7 of docs/facts/coordination.md#the-rules), and a Kaf
 (R11 there).
 """
 
+from dataclasses import dataclass
+
 from switchover.answers.observed import Known
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.api.status import Direction
 from switchover.coordination.mode import Mode
-from switchover.engine.effects import Effect
+from switchover.engine.effects import Effect, Elsewhere
 from switchover.groups import goals
-from switchover.groups.coordination.effects import SetMode
 from switchover.groups.coordination.members import Consumer, Members
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, Picture
 from switchover.groups.workloads import kinds
+from switchover.shared.partition import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class SetMode(Elsewhere):
+    """Write the mode znode of a group (KIP-125), of which this is still `World.mode_version`; -1: it must not exist."""
+
+    group: str
+    mode: Mode
+    version: int
+
+    def __str__(self) -> str:
+        return f"set the mode of group {self.group} to {self.mode} (over version {self.version})"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveGuards(Elsewhere):
+    """Delete the guard nodes that keep old consumers away from these partitions."""
+
+    group: str
+    partitions: frozenset[TopicPartition]
+
+    def __str__(self) -> str:
+        return f"remove {len(self.partitions)} guards of group {self.group}"
+
 
 AFTER_THE_TOGGLE = frozenset({
     Name.REPLACE_WITH_KAFKA_CONSUMERS, Name.REPLACE_WITH_OLD_CONSUMERS, Name.SETTLE, Name.AUDIT})

@@ -14,13 +14,20 @@ from switchover.engine.effects import Effect
 from switchover.engine.plan import Leg, Plan, Step
 from switchover.groups import audit, goals, rollouts, slots
 from switchover.groups.coordination import mode, preflight
-from switchover.groups.coordination.brokers import BROKERS_VISIBLE
-from switchover.groups.coordination.capacity import CAPACITY
-from switchover.groups.coordination.effects import RemoveGuards
+from switchover.groups.coordination.brokers import BROKERS_VISIBLE, CAPACITY
 from switchover.groups.coordination.members import Consumer, consumers
-from switchover.groups.coordination.membership import ALL_MOVED, NEW_PODS_JOIN, NO_FOREIGN_MEMBERS, PODS_ARE_MEMBERS
+from switchover.groups.coordination.membership import (
+    ALL_MOVED,
+    CONVERGED,
+    COVERAGE_KEPT,
+    COVERED,
+    NEW_PODS_JOIN,
+    NO_FOREIGN_MEMBERS,
+    PODS_ARE_MEMBERS,
+    PROGRESSED,
+)
+from switchover.groups.coordination.mode import RemoveGuards
 from switchover.groups.coordination.offsets import KAFKA_REACHED, ZOOKEEPER_REACHED
-from switchover.groups.coordination.ownership import CONVERGED, COVERAGE_KEPT, COVERED, PROGRESSED
 from switchover.groups.coordination.toggle import FOLLOWED, INTRUDERS, KAFKA_CONSUMERS_GONE, MODE_KEPT, QUIET, UNGUARDED
 from switchover.groups.gates.convergence import CALM, OFFSETS_REPLICATED, ONE_COORDINATOR
 from switchover.groups.gates.ending import AUDIT_CLEAN, SOAKED, WITHIN_WINDOW

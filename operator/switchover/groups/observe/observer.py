@@ -13,7 +13,7 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigration, Cons
 from switchover.coordination.layout import Layout
 from switchover.engine.effects import Elsewhere
 from switchover.groups import audit
-from switchover.groups.coordination.effects import RemoveGuards, SetMode
+from switchover.groups.coordination.mode import RemoveGuards, SetMode
 from switchover.groups.facts import Need
 from switchover.groups.gates.protocol import to_consumer
 from switchover.groups.observe.samples import GroupSamples

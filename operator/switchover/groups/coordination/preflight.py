@@ -1,15 +1,22 @@
-"""The group as ZooKeeper and Kafka have it: of the kind that the migration starts from, and understood."""
+"""What must hold before the coordination of a group is moved (docs/facts/coordination.md): the group as ZooKeeper and Kafka
+have it, and the changes that the spec makes. docs/preflight-groups.md lists it.
+"""
 
 from collections.abc import Iterator
 
+from switchover.api.consumer_group_migration import ContainerChange
 from switchover.coordination.assignment import VARIANTS, Ambiguous, Strategy
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Malformed, Subscribed, differs_in_java
-from switchover.engine.gate import Verdict, check, fail, info, seen, wait, warn
+from switchover.engine.gate import Gate, Verdict, check, fail, info, seen, wait, warn
+from switchover.groups.coordination import offsets
+from switchover.groups.coordination.brokers import CAPACITY
 from switchover.groups.coordination.members import Consumer, Members
 from switchover.groups.coordination.membership import NO_FOREIGN_MEMBERS, PODS_ARE_MEMBERS
 from switchover.groups.facts import Need
+from switchover.groups.gates.convergence import OFFSETS_REPLICATED, ONE_COORDINATOR
 from switchover.groups.picture import ORIGINAL, Picture
+from switchover.groups.preflight import brokers, workloads
 from switchover.groups.reading import members_of, samples
 from switchover.kafka.group import GroupState, GroupType
 from switchover.reasons.cluster import ZOOKEEPER_UNKNOWN
@@ -19,18 +26,20 @@ from switchover.reasons.groups import (
     ASSIGNMENT_NOT_UNDERSTOOD,
     ASSIGNMENT_UNCLEAR,
     ASSIGNOR_NOT_EAGER,
+    BRIDGE_MISSING,
     GROUP_EMPTY,
     GROUP_NOT_STABLE,
     GROUP_TYPE_UNSUPPORTED,
     KAFKA_CONSUMER_TOO_EARLY,
     MALFORMED_REGISTRATION,
     NOT_MIGRATION_ENABLED,
+    NOTHING_IS_REPLACED,
     NOTHING_TO_CHANGE,
     PATTERN_DIFFERS,
     PATTERN_ESCAPED,
     ZOOKEEPER_RIGHT_MISSING,
 )
-from switchover.reasons.notes import ASSIGNMENT_UNDERSTOOD, SUBSCRIPTIONS_DIFFER
+from switchover.reasons.notes import ASSIGNMENT_UNDERSTOOD, CONSUMER_IS_PYTHON, SUBSCRIPTIONS_DIFFER
 
 EAGER = tuple(Strategy)
 """What the Kafka members of migration-enabled consumers offer (R2 and R9 of docs/facts/coordination.md#the-rules)."""
@@ -172,7 +181,7 @@ def find_missing_rights(picture: Picture) -> Iterator[Verdict]:
                    unblocks="give spec.zookeeper.credentialsRef a user that has them, or change the nodes' ACLs")
 
 
-CHECKS = (
+REGISTRATIONS = (
     check("Group", find_wrong_group, "the group is of the kind that the migration starts from", samples=samples),
     check("ZooKeeperRights", find_missing_rights, "we may write what the migration writes",
           needs=(Need.RIGHTS_IN_ZOOKEEPER,)),
@@ -181,4 +190,43 @@ CHECKS = (
     check("Subscriptions", find_different_subscriptions, "members subscribe to the same topics"),
     NO_FOREIGN_MEMBERS,
     PODS_ARE_MEMBERS,
+)
+
+
+def find_wrong_changes(picture: Picture) -> Iterator[Verdict]:
+    for workload in picture.spec.workloads:
+        if picture.replaces and workload.bridge is None:
+            yield fail(BRIDGE_MISSING, f"workload {workload.name} has no bridge: between old consumers and KafkaConsumers"
+                       " there must be migration-enabled ones", subject=workload.name,
+                       unblocks="add a bridge: an image of the application on switchover[consumer]; or set"
+                                " spec.coordination.replace to Nothing where its pods are migration-enabled already")
+        if not picture.replaces and (workload.bridge is not None or workload.template != ContainerChange()):
+            yield fail(NOTHING_IS_REPLACED, f"workload {workload.name} has a change, and spec.coordination.replace is"
+                                            " Nothing",
+                       subject=workload.name, unblocks="give it an empty template ({}) and no bridge, or replace All")
+
+
+def find_python(picture: Picture) -> Iterator[Verdict]:
+    """There is no other implementation: the old Java consumer was deleted from Kafka in 2.0."""
+    if picture.replaces:
+        yield info(CONSUMER_IS_PYTHON, "the migration-enabled consumer is a Python library (switchover[consumer]): the"
+                   " bridge of a Java application is its processing in Python for as long as the migration takes",
+                   subject="bridge",
+                   cure="where that cannot be, move offline: stop every old consumer, write ZooKeeper's offsets to Kafka"
+                        " (docs/guide/coordination.md), start the KafkaConsumers")
+
+
+CHANGES = (
+    check("Changes", find_wrong_changes, "every workload has the changes that the way needs"),
+    check("Library", find_python, "what the bridge is made of is known"),
+)
+GATES: tuple[Gate[Picture], ...] = (
+    *brokers.RIGHTS,
+    *REGISTRATIONS,
+    *offsets.CHECKS,
+    *workloads.CHECKS,
+    *CHANGES,
+    ONE_COORDINATOR,
+    CAPACITY,
+    OFFSETS_REPLICATED,
 )
