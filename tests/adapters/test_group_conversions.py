@@ -37,7 +37,7 @@ from adapters.group_members import (
     subscription,
     sync,
 )
-from switchover.groups.refusals import DOWNGRADES, UPGRADES
+from switchover.groups.reading import DOWNGRADES, UPGRADES
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol

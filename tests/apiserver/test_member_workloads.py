@@ -16,7 +16,7 @@ from patience import stretched
 from switchover.answers.errors import Fenced, Refused
 from switchover.api.consumer_group_migration import ContainerChange
 from switchover.engine.effects import Effect
-from switchover.groups.workloads import autoscalers, change, replicas
+from switchover.groups.workloads import autoscalers, change
 from switchover.groups.workloads import deployment as rolled
 from switchover.groups.workloads import stateful_set as ordered
 from switchover.kubernetes import gitops, names
@@ -31,7 +31,7 @@ BRIDGE = ContainerChange.model_validate({"image": "localhost/orders:bridge"})
 async def scaled(server: ApiServer, workloads: KubernetesWorkloads, name: str, count: int) -> MemberWorkload:
     """Scale a Deployment and wait for its pods."""
     async def effect() -> Effect:
-        return replicas.scale(await read(workloads, name=name), count)
+        return autoscalers.scale(await read(workloads, name=name), count)
 
     await tried(workloads, effect)
     return await up(server, workloads, name=name)
@@ -119,7 +119,7 @@ async def test_no_write_goes_over_somebody_elses(
     read_before = await up(server, workloads)
     kubectl("-n", namespace, "set", "env", "deployment/orders", "--containers", "sidecar", "WHO=somebody")
     changed = change.changed(read_before.template, "app", FINAL)
-    for stale in (replicas.scale(read_before, 3), change.write(read_before, "app", changed, "the change", change.EMPTY),
+    for stale in (autoscalers.scale(read_before, 3), change.write(read_before, "app", changed, "the change", change.EMPTY),
                   change.claim(read_before, "uid-1")):
         with pytest.raises(Fenced):
             await perform(workloads, stale)
@@ -141,7 +141,7 @@ async def test_an_object_of_the_same_name_is_another_one(
     apply(deployment(0))
     before = await up(server, workloads)
     wanted = change.changed(before.template, "app", FINAL)
-    stale = (replicas.scale(before, 3), change.write(before, "app", wanted, "the change", change.EMPTY))
+    stale = (autoscalers.scale(before, 3), change.write(before, "app", wanted, "the change", change.EMPTY))
     kubectl("-n", namespace, "delete", "deployment", "orders")
     for effect in stale:
         with pytest.raises(Fenced):

@@ -19,8 +19,8 @@ from switchover.engine.position import NodeRecord, Position
 from switchover.groups.facts import GroupSample
 from switchover.groups.gates.lag import thresholds
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Facts, Fleet, Picture
+from switchover.groups.workloads.bounds import trials
 from switchover.groups.workloads.deployment import DEADLINE_SECONDS, HOLD_SECONDS
-from switchover.groups.workloads.trials import trials
 from switchover.kafka.group import (
     BrokerGroups,
     Group,

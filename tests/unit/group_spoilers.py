@@ -8,7 +8,7 @@ from switchover.answers.observed import Known, Unknown
 from switchover.engine.policy import Policy
 from switchover.groups.facts import GroupSample
 from switchover.groups.picture import Picture
-from switchover.groups.refusals import POLICY
+from switchover.groups.reading import POLICY
 from switchover.kubernetes.members import Autoscaler
 from switchover.kubernetes.workloads import Manager
 from switchover.lag.group import TopicPartition

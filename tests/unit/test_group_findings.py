@@ -19,7 +19,7 @@ from switchover.engine.policy import Policy
 from switchover.groups.gates import convergence
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.brokers import conversion_bytes
-from switchover.groups.refusals import POLICY
+from switchover.groups.reading import POLICY
 from switchover.kafka.group import LEFT, GroupState, GroupType, OffsetsTopic, Readiness
 from switchover.kubernetes.jobs import JobState
 from unit.each_gate import Finding

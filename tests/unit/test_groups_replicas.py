@@ -3,7 +3,7 @@
 import jsonpatch
 import pytest
 
-from switchover.groups.workloads.replicas import scale
+from switchover.groups.workloads.autoscalers import scale
 from unit.consumers import after, manifest, workload
 
 

@@ -17,7 +17,7 @@ from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Verdict, gravest
 from switchover.groups.picture import Facts
-from switchover.groups.unplanned import Goal, of_brokers, of_group
+from switchover.groups.preview import Goal, of_brokers, of_group
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol, SeenGroup
 from switchover.kafka.limits import EVERY_GROUP_SECONDS

@@ -1,16 +1,20 @@
 """Goals of the steps: what must be true of the workloads while in a step, and the effects that make it so."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from switchover.answers.observed import Known
 from switchover.api.consumer_group_migration import Workload
-from switchover.engine.effects import Apply, Effect
+from switchover.api.job_message import Job
+from switchover.api.meta import API_VERSION
+from switchover.engine.effects import Apply, Create, Effect
 from switchover.engine.gate import Verdict, passed, wait
 from switchover.groups.picture import ORIGINAL, TARGET, Fleet, Picture
 from switchover.groups.reading import fleet_of
 from switchover.groups.workloads import autoscalers, change, kinds, leaving
-from switchover.groups.workloads.replicas import scale
-from switchover.kubernetes import names
+from switchover.groups.workloads.autoscalers import scale
+from switchover.kubernetes import launch, names
 from switchover.kubernetes.members import MemberWorkload
 from switchover.reasons.walk import AWAITING_APPROVAL
 
@@ -153,3 +157,39 @@ def _written(picture: Picture, mode: str) -> tuple[Effect, ...]:
     """Only while they have no pods."""
     return tuple(effect for workload, source in _sources(picture) if not source.replicas
                  for effect in _at_rest(picture, workload, source, mode))
+
+
+def job_name(picture: Picture) -> str:
+    """Of the audit of one attempt."""
+    return names.job(picture.name, "audit", (picture.uid, picture.position.attempt))
+
+
+def audit_job(picture: Picture) -> tuple[Effect, ...]:
+    """The Job of the audit by the pipeline, created once: whoever deletes it has it run again."""
+    found = picture.facts.audit
+    if not isinstance(found, Known) or found.value is not None:
+        return ()
+    return (Create(launch.manifest(_run(picture))),)
+
+
+def _run(picture: Picture) -> launch.Run:
+    wanted = picture.spec.audit
+    assert wanted.image is not None
+    assert wanted.claim is not None
+    owner = {"apiVersion": API_VERSION, "kind": "ConsumerGroupMigration", "name": picture.name, "uid": picture.uid}
+    return launch.Run(
+        name=job_name(picture), nonce=names.digest([picture.uid, picture.now]), job=Job.AUDIT.value, image=wanted.image,
+        config=json.dumps(_config(picture), sort_keys=True), claim=wanted.claim, cpu=wanted.cpu, memory=wanted.memory,
+        deadline_seconds=wanted.deadline_seconds, labels=names.labels(picture.name), owner=owner)
+
+
+def _config(picture: Picture) -> dict[str, Any]:
+    """From the first step of this migration to now, of what others capture: it asks no broker. JSON is YAML."""
+    wanted = picture.spec.audit
+    since = min(picture.entered.values(), default=picture.now)
+    return {
+        "cluster": wanted.cluster, "store": launch.STORE, "spark": {"master": "local[1]", "memory": "700m"},
+        "audit": {
+            "groups": [{"name": picture.spec.group}], "since": round(since * 1000), "until": round(picture.now * 1000),
+            "guardBandMs": wanted.guard_band_seconds * 1000, "capture": False, "waitSeconds": wanted.wait_seconds},
+    }

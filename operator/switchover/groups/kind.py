@@ -1,23 +1,81 @@
 """ConsumerGroupMigration as a kind of migration: each question with the function that answers it."""
 
 import hashlib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from switchover.answers.observed import Known
+from switchover.answers.observed import NOT_ASKED, Known
 from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationStep
-from switchover.engine.intent import intent_of
+from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
+from switchover.api.status import Direction
+from switchover.engine.gate import Verdict, wait
+from switchover.engine.intent import ABANDON, LET_GO, intent_of
 from switchover.engine.kind import Kind
 from switchover.engine.pace import waits_for_a_person
-from switchover.engine.plan import Decision
+from switchover.engine.plan import Decision, Intent
 from switchover.engine.policy import Policy
 from switchover.engine.status import cluster_of, entered_of, made_of, position_of
-from switchover.groups import deletion, slots
-from switchover.groups.digest import digest
+from switchover.groups import slots
 from switchover.groups.figures import figures
 from switchover.groups.picture import Facts, Picture
 from switchover.groups.plan import plan_of
 from switchover.groups.status import cluster_id, next_status, records_of, telling
+from switchover.kafka.group import NO_EPOCH, Group
+from switchover.reasons.walk import BEING_DELETED, HELD_UNTIL_THE_END
+
+UNTOUCHED = ("", Name.PREFLIGHT)
+
+
+def may_go(migration: ConsumerGroupMigration) -> bool:
+    """Nothing was touched, the migration has ended one way or the other, or somebody wants it gone as it is."""
+    progress = migration.status.progress
+    return progress.step in UNTOUCHED or progress.complete_time is not None or ABANDON in migration.metadata.annotations
+
+
+def while_deleted(intent: Intent, picture: Picture) -> Intent:
+    """The intent of an object that is being deleted."""
+    if picture.position.step == Name.HAND_OVER:
+        return replace(intent, direction=Direction.FORWARD, paused=False)
+    return replace(intent, direction=Direction.BACKWARD, paused=False)
+
+
+def check_deletion(picture: Picture) -> Verdict:
+    """Why an object that is being deleted is still there, and what ends that."""
+    if picture.position.step == Name.HAND_OVER:
+        return wait(HELD_UNTIL_THE_END, "it is being deleted: what it made is removed first", subject=picture.name,
+                    unblocks=f"the workloads are handed over; {LET_GO}")
+    return wait(BEING_DELETED, "it is being deleted: all that it changed is taken back first", subject=picture.name,
+                unblocks=f"the rollback ends; {LET_GO}")
+
+
+def digest(picture: Picture) -> Mapping[str, str]:
+    """Words by their subject. Modes, states and counts alone: a group may have a thousand members."""
+    return dict(_digested(picture))
+
+
+def _digested(picture: Picture) -> Iterator[tuple[str, str]]:
+    facts = picture.facts
+    if picture.position.nodes:
+        sights = (slots.sight(picture, slot) for slot in picture.position.nodes)
+        modes = Counter(found.value.mode if isinstance(found, Known) else "" for found in sights)
+        yield "slots", "are " + ", ".join(f"{modes[mode]} {mode or 'in no mode'}" for mode in sorted(modes))
+    if isinstance(facts.group, Known):
+        yield "the group", _group(facts.group.value)
+        yield "its coordinator", f"is broker {facts.group.value.coordinator}"
+    elif facts.group is not NOT_ASKED:
+        yield "the group", "cannot be seen"
+    if isinstance(facts.lag, Known):
+        yield "its lag", f"is judged {facts.lag.value.gate.effect.name}"
+    if isinstance(facts.zookeeper, Known):
+        world = facts.zookeeper.value
+        yield "the mode in ZooKeeper", f"is {world.mode or 'none'}"
+        yield "members in ZooKeeper", f"are {len(world.acknowledgements)}, and {len(world.old)} of the old consumer"
+
+
+def _group(group: Group) -> str:
+    epoch = f", epoch {group.epoch}" if group.epoch != NO_EPOCH else ""
+    return f"is {group.type} and {group.state} with {len(group.members)} members{epoch}"
 
 
 def consumer_group_migrations(policy: Policy) -> Kind[ConsumerGroupMigration, Picture]:
@@ -37,8 +95,8 @@ def consumer_group_migrations(policy: Policy) -> Kind[ConsumerGroupMigration, Pi
         recorded_modes=lambda migration: {slot.name: slot.observed for slot in migration.status.slots},
         next_status=next_status, telling=telling,
         figures=lambda migration, picture: figures(migration.status, steps, picture), digest=digest,
-        untouched=deletion.UNTOUCHED, may_go=deletion.may_go, while_deleted=deletion.while_deleted,
-        check_deletion=deletion.check_deletion)
+        untouched=UNTOUCHED, may_go=may_go, while_deleted=while_deleted,
+        check_deletion=check_deletion)
 
 
 def _reached_by(migration: ConsumerGroupMigration) -> object:

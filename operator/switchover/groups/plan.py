@@ -11,7 +11,7 @@ from itertools import product
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, CoordinationMigration
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.engine.plan import Leg, Plan, Rescue, Step
-from switchover.groups import audit, goals, preflight, rollouts, slots
+from switchover.groups import goals, preflight, slots
 from switchover.groups.coordination import plan as coordination
 from switchover.groups.gates.convergence import (
     CALM,
@@ -36,7 +36,7 @@ from switchover.groups.gates.protocol import OFFERED, PLAIN_ASSIGNMENTS, PROBE_E
 from switchover.groups.gates.workloads import AUTOSCALERS_PAUSED, CLAIMED, OURS, RELEASED
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.groups.preflight.workloads import MOVABLE
-from switchover.groups.rollouts import Gates
+from switchover.groups.slots import Gates
 
 WATCH: Gates = (OURS, ONE_COORDINATOR, NEW_PODS_JOIN, GOES_ON, COVERAGE_KEPT, NO_FOREIGN_MEMBERS)
 """What stops a rollout at once; none of it is shut by what a rebalance does by right."""
@@ -45,9 +45,9 @@ AFTER: Gates = (PODS_ARE_MEMBERS, GROUP_CONVERTED, CONVERGED, COVERED, PROGRESSE
 HEALTHY: Gates = (PODS_ARE_MEMBERS, CONVERGED, COVERED, LAG_HEALTHY)
 RECOVERED: Gates = (PODS_ARE_MEMBERS, CONVERGED, COVERED, LAG_RECOVERED)
 
-to = partial(rollouts.to, before=BEFORE, after=AFTER)
-back_to = partial(rollouts.back_to, after=(PODS_ARE_MEMBERS,))
-CURE = rollouts.restart_one(after=(PODS_ARE_MEMBERS,))
+to = partial(slots.to, before=BEFORE, after=AFTER)
+back_to = partial(slots.back_to, after=(PODS_ARE_MEMBERS,))
+CURE = slots.restart_one(after=(PODS_ARE_MEMBERS,))
 """One pod restarted: its joining makes a coordinator assign again that has forgotten to
 (docs/facts/groups.md#upgrade-alone-from-43-on)."""
 
@@ -65,7 +65,7 @@ SETTLE: Step[Picture] = Step(
     forward=Leg(watch=(OURS, ONE_COORDINATOR, GOES_ON, COVERAGE_KEPT), done=(SOAKED, ALL_MOVED, *HEALTHY)))
 AUDIT: Step[Picture] = Step(
     Name.AUDIT, back=Leg(),
-    forward=Leg(watch=(OURS, GOES_ON, COVERAGE_KEPT), goal=audit.job, done=(AUDIT_CLEAN,)))
+    forward=Leg(watch=(OURS, GOES_ON, COVERAGE_KEPT), goal=goals.audit_job, done=(AUDIT_CLEAN,)))
 HAND_OVER: Step[Picture] = Step(
     Name.HAND_OVER, back=None, irreversible=True, begun=goals.check_release_begun,
     forward=Leg(ahead=goals.kept, goal=goals.release, done=(RELEASED,)))

@@ -1,4 +1,8 @@
-"""How checks read a picture: the value or, while it is unknown, `Unseen` with what the check answers then."""
+"""How checks read a picture: the value or, while it is unknown, `Unseen` with what the check answers then.
+
+Also why a coordinator would refuse a member of the other protocol (docs/facts/groups.md#refusals). A client tells little of
+it or, librdkafka before 2.15, nothing: each cause is looked for by itself.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -7,7 +11,7 @@ from switchover.engine.gate import Unseen, seen, unknown
 from switchover.groups.coordination.members import Members
 from switchover.groups.facts import GroupSample, StoreSample
 from switchover.groups.picture import Fleet, Picture
-from switchover.kafka.group import BrokerGroups, Group, OffsetsTopic
+from switchover.kafka.group import BrokerGroups, Group, GroupType, MemberProtocol, OffsetsTopic
 from switchover.kubernetes.members import MemberPod, MemberWorkload
 from switchover.reasons.cluster import BROKERS_UNKNOWN, ZOOKEEPER_UNKNOWN
 from switchover.reasons.groups import GROUP_UNKNOWN, OFFSETS_TOPIC_UNKNOWN, OFFSETS_UNKNOWN, PARTITIONS_UNKNOWN
@@ -76,3 +80,43 @@ def workloads(picture: Picture) -> Iterator[MemberWorkload]:
         source = picture.source(workload.name)
         if isinstance(source, Known):
             yield source.value
+
+
+POLICY = "group.consumer.migration.policy"
+UPGRADES, DOWNGRADES = frozenset({"bidirectional", "upgrade"}), frozenset({"bidirectional", "downgrade"})
+
+
+def why_refused(picture: Picture, protocol: MemberProtocol) -> str:
+    """The likely cause in words; "" where none is known."""
+    group, broker = picture.facts.group, coordinator(picture)
+    return next(_causes(group.value, broker, protocol), "") if isinstance(group, Known) and broker is not None else ""
+
+
+def coordinator(picture: Picture) -> BrokerGroups | None:
+    """What the group's coordinator says of itself."""
+    group = picture.facts.group
+    told = picture.facts.brokers.get(group.value.coordinator) if isinstance(group, Known) else None
+    return told.value if isinstance(told, Known) else None
+
+
+def _causes(group: Group, broker: BrokerGroups, protocol: MemberProtocol) -> Iterator[str]:
+    policy = broker.settings.get(POLICY, "").lower()
+    if protocol is MemberProtocol.CONSUMER:
+        if broker.group_version < 1:
+            yield "the feature group.version is not finalized, so brokers serve no consumer protocol"
+        if group.type is GroupType.CLASSIC and group.members and policy not in UPGRADES:
+            yield (f"{POLICY} is {policy or 'not there'} on its coordinator, broker {group.coordinator}: online upgrade is"
+                   " off")
+        if group.type is GroupType.CLASSIC and any(member.user_data for member in group.members):
+            yield "members' assignments carry user data, which the broker takes for a custom assignor's"
+        if len(group.members) >= _limit(broker, "group.consumer.max.size"):
+            yield "the group has group.consumer.max.size members"
+    else:
+        if group.type is GroupType.CONSUMER and policy == "disabled":
+            yield f"{POLICY} is disabled on its coordinator, broker {group.coordinator}: no classic member may join"
+        if len(group.members) >= _limit(broker, "group.max.size"):
+            yield "the group has group.max.size members"
+
+
+def _limit(broker: BrokerGroups, setting: str) -> int:
+    return int(broker.settings.get(setting, 2**31 - 1))

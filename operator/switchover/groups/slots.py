@@ -7,8 +7,9 @@ from dataclasses import replace
 from switchover.answers.observed import Known, Observed, Unknown
 from switchover.api.status import Direction
 from switchover.engine.effects import Effect, replacement
+from switchover.engine.gate import Gate
 from switchover.engine.position import NodeRecord
-from switchover.engine.rollout import BatchSize, Sight
+from switchover.engine.rollout import BatchSize, Rollout, Sight
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.groups.workloads import kinds
 from switchover.kubernetes.members import MemberWorkload
@@ -157,3 +158,28 @@ def evict(picture: Picture, slot: str, seen: Sight) -> Effect:
     """Evict the pod that fills a slot."""
     pod = next((pod for _, _, pod in picture.pods() if pod.uid == seen.uid), None)
     return replacement(pod.name if pod is not None else slot, seen.uid, ready=seen.ready)
+
+
+Gates = tuple[Gate[Picture], ...]
+
+
+def to(mode: str, *, before: Gates, after: Gates, canary: bool = False, after_canary: bool = False) -> Rollout[Picture]:
+    """A rollout of slots forward. `canary` is the first batch alone, `after_canary` the rest."""
+    of_batches = canary_size if canary else sizes_after_canary if after_canary else sizes
+    return Rollout(
+        mode=mode, left=left(mode, only_canary=canary), sight=sight, assign=assign,
+        replace=evict, sizes=of_batches, before=before, after=after)
+
+
+def back_to(mode: str, *, after: Gates, before: Gates = ()) -> Rollout[Picture]:
+    """A rollout of slots back. It asks for members and not for health: what is not healthy may be why it goes back."""
+    return Rollout(
+        mode=mode, left=left(mode), sight=sight, assign=assign, replace=evict,
+        sizes=sizes_without_bake, before=before, after=after)
+
+
+def restart_one(*, after: Gates) -> Rollout[Picture]:
+    """One pod is replaced where it is."""
+    return Rollout(
+        mode=ORIGINAL, left=to_cure, sight=sight, assign=assign, replace=evict,
+        sizes=one, before=(), after=after, restart=True)

@@ -11,8 +11,7 @@ from switchover.engine.gate import Gate, Verdict, complete, fail, gravest, passe
 from switchover.groups.coordination.members import Members
 from switchover.groups.facts import Need
 from switchover.groups.picture import Picture
-from switchover.groups.reading import members_of
-from switchover.groups.refusals import coordinator
+from switchover.groups.reading import coordinator, members_of
 from switchover.groups.slots import surplus
 from switchover.reasons.cluster import BROKERS_ON_KRAFT, BROKERS_UNKNOWN, ZOOKEEPER_UNKNOWN
 from switchover.reasons.groups import (

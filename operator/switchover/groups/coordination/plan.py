@@ -12,7 +12,7 @@ from switchover.api.consumer_group_migration import CoordinationMigration
 from switchover.coordination.mode import Mode
 from switchover.engine.effects import Effect
 from switchover.engine.plan import Leg, Plan, Step
-from switchover.groups import audit, goals, rollouts, slots
+from switchover.groups import goals, slots
 from switchover.groups.coordination import mode, preflight
 from switchover.groups.coordination.brokers import BROKERS_VISIBLE, CAPACITY
 from switchover.groups.coordination.members import Consumer, consumers
@@ -35,7 +35,7 @@ from switchover.groups.gates.lag import GOES_ON, LAG_HEALTHY
 from switchover.groups.gates.workloads import AUTOSCALERS_PAUSED, CLAIMED, OURS, RELEASED
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.groups.preflight.workloads import MOVABLE
-from switchover.groups.rollouts import Gates
+from switchover.groups.slots import Gates
 
 GUARDED: Gates = (OURS, ONE_COORDINATOR, INTRUDERS, MODE_KEPT)
 """What stops a rollout at once. A way back may be what takes an intruder away: it goes on."""
@@ -53,14 +53,14 @@ def _replaced(to: str, consumer: Consumer) -> Leg[Picture]:
     return Leg(
         enter=(WITHIN_WINDOW, CAPACITY, OFFSETS_REPLICATED, MODE_KEPT, FOLLOWED, CONVERGED),
         watch=WATCH, keep=mode.kept, ahead=mode.kept, goal=goals.template(to),
-        rollouts=(rollouts.to(to, before=(*BEFORE, *READS[consumer]), after=AFTER),))
+        rollouts=(slots.to(to, before=(*BEFORE, *READS[consumer]), after=AFTER),))
 
 
 def _put_back(to: str, consumer: Consumer) -> Leg[Picture]:
     return Leg(
         watch=(OURS, ONE_COORDINATOR, MODE_KEPT), done=(INTRUDERS,), keep=mode.kept, ahead=mode.kept,
         goal=goals.template(to),
-        rollouts=(rollouts.back_to(to, before=READS[consumer], after=(PODS_ARE_MEMBERS,)),))
+        rollouts=(slots.back_to(to, before=READS[consumer], after=(PODS_ARE_MEMBERS,)),))
 
 
 def _toggled(to: Mode, *, back: bool) -> Leg[Picture]:
@@ -104,7 +104,7 @@ SETTLE: Step[Picture] = Step(
                 done=(SOAKED, ALL_MOVED, *HEALTHY)))
 AUDIT: Step[Picture] = Step(
     Name.AUDIT, back=Leg(),
-    forward=Leg(watch=(*GUARDED, GOES_ON, COVERAGE_KEPT), keep=mode.kept, ahead=mode.kept, goal=audit.job,
+    forward=Leg(watch=(*GUARDED, GOES_ON, COVERAGE_KEPT), keep=mode.kept, ahead=mode.kept, goal=goals.audit_job,
                 done=(AUDIT_CLEAN,)))
 HAND_OVER: Step[Picture] = Step(
     Name.HAND_OVER, back=None, irreversible=True, begun=goals.check_release_begun,

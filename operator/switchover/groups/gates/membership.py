@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from switchover.engine.gate import NAMED, Gate, Verdict, fail, passed, several, wait
 from switchover.groups.picture import ORIGINAL, Picture
-from switchover.groups.reading import fleet_of, group_of, pods_of, samples
-from switchover.groups.refusals import why_refused
+from switchover.groups.reading import fleet_of, group_of, pods_of, samples, why_refused
 from switchover.kafka.group import GroupType, MemberProtocol
 from switchover.kubernetes.members import MemberPod
 from switchover.reasons.groups import (

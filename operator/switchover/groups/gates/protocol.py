@@ -4,8 +4,7 @@
 from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown, wait
 from switchover.groups.facts import Need
 from switchover.groups.picture import Picture
-from switchover.groups.reading import group_of
-from switchover.groups.refusals import coordinator
+from switchover.groups.reading import coordinator, group_of
 from switchover.reasons.groups import (
     ASSIGNMENT_USER_DATA,
     ASSIGNOR_UNKNOWN,

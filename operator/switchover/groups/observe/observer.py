@@ -12,7 +12,7 @@ from switchover.answers.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationSpec
 from switchover.coordination.layout import Layout
 from switchover.engine.effects import Elsewhere
-from switchover.groups import audit
+from switchover.groups import goals
 from switchover.groups.coordination.mode import RemoveGuards, SetMode
 from switchover.groups.facts import Need
 from switchover.groups.gates.protocol import to_consumer
@@ -20,8 +20,8 @@ from switchover.groups.observe.samples import GroupSamples
 from switchover.groups.picture import Facts, Fleet, Picture
 from switchover.groups.plan import plan_of
 from switchover.groups.workloads import kinds
+from switchover.groups.workloads.bounds import Trial, trials
 from switchover.groups.workloads.change import original_name
-from switchover.groups.workloads.trials import Trial, trials
 from switchover.kafka.group import BrokerGroups, Group, GroupState, Readiness
 from switchover.kafka.ports import Groups
 from switchover.kubernetes import names
@@ -198,7 +198,7 @@ class GroupObserver:
             tried = await self._known(self._try(picture, TRIALS_SECONDS if fresh else LOOKING_SECONDS))
             facts = replace(facts, trials=tried)
         if Need.AUDIT in named:
-            job = audit.job_name(picture)
+            job = goals.job_name(picture)
             facts = replace(facts, audit=await self._known(self._workloads.job(job, picture.made.get(f"Job {job}", ""))))
         return facts
 

@@ -1,7 +1,7 @@
 """The offsets of a group, sweep after sweep: samples for gates that look back, both stores, and the lag judged by them."""
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from switchover.answers.ask import known
@@ -9,10 +9,9 @@ from switchover.answers.clock import Clock
 from switchover.answers.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.engine.approvals import PREFLIGHT
 from switchover.groups.coordination.members import Members
-from switchover.groups.facts import GroupSample, StoreSample
+from switchover.groups.facts import GroupSample, Stored, StoreSample
 from switchover.groups.gates.convergence import expected
 from switchover.groups.gates.lag import POLL, thresholds
-from switchover.groups.observe.both_stores import BothStores
 from switchover.groups.picture import Facts, Picture
 from switchover.kafka.group import Group, GroupState
 from switchover.kafka.limits import SWEEP_SECONDS
@@ -20,10 +19,43 @@ from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.collector import LagCollector
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.group import Membership
+from switchover.lag.samples import NONE
 from switchover.lag.watch import Assessment
-from switchover.lag.window import Asked, GroupOffsets
+from switchover.lag.window import Asked, GroupOffsets, Offsets, Sweep
 from switchover.shared.partition import TopicPartition
 from switchover.zookeeper.ports import ZooKeeperGroups
+
+
+class BothStores:
+    """`GroupOffsets` of one group in two stores. `last` is what the last sweep found in each."""
+
+    def __init__(self, kafka: GroupOffsets, zookeeper: ZooKeeperGroups, clock: Clock) -> None:
+        self._kafka = kafka
+        self._zookeeper = zookeeper
+        self._clock = clock
+        self.last: StoreSample | None = None
+
+    async def sweep(self, asked: Mapping[str, Asked]) -> Sweep:
+        """A sweep of the one group, with the greater one of both commits, but none beyond the end that was read before."""
+        (group,) = asked
+        at = self._clock.now()
+        sweep = await self._kafka.sweep(asked)
+        committed = await self._zookeeper.offsets(group)
+        reading = sweep.readings[group]
+        self.last = StoreSample(at, {
+            each: Stored(committed.get(each), None if told.committed == NONE else told.committed, told.start, told.end)
+            for each, told in reading.offsets.items()})
+        return replace(sweep, readings={group: replace(reading, offsets=dict(_merged(reading.offsets, committed)))})
+
+    async def close(self) -> None:
+        """Both are closed by whoever opened them."""
+
+
+def _merged(kafka: Mapping[TopicPartition, Offsets],
+            zookeeper: Mapping[TopicPartition, int]) -> Iterator[tuple[TopicPartition, Offsets]]:
+    for each, told in kafka.items():
+        yield each, told._replace(committed=max(told.committed, min(zookeeper.get(each, NONE), told.end)))
+
 
 KEPT_SECONDS = 600.0
 """How far samples reach back, once something has begun; before that nothing looks further back than to the last one."""

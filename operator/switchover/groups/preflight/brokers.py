@@ -12,8 +12,7 @@ from switchover.groups.gates.convergence import CAPACITY, OFFSETS_REPLICATED
 from switchover.groups.gates.protocol import READY, finalize_command, to_consumer
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.group import OFFLINE
-from switchover.groups.reading import brokers, group_of, offsets_topic_of
-from switchover.groups.refusals import DOWNGRADES, POLICY, UPGRADES, coordinator
+from switchover.groups.reading import DOWNGRADES, POLICY, UPGRADES, brokers, coordinator, group_of, offsets_topic_of
 from switchover.groups.slots import surplus
 from switchover.kafka.group import Group
 from switchover.reasons.groups import COORDINATOR_UNKNOWN, GROUP_TOO_LARGE, RECORD_TOO_LARGE

@@ -12,8 +12,8 @@ from switchover.groups.facts import Need
 from switchover.groups.picture import Picture
 from switchover.groups.reading import workloads
 from switchover.groups.workloads import autoscalers, bounds, kinds
+from switchover.groups.workloads.bounds import trials_of
 from switchover.groups.workloads.change import Unsupported, changed, container_of
-from switchover.groups.workloads.trials import trials_of
 from switchover.kubernetes import gitops
 from switchover.kubernetes.members import CANARY, PRIMARY, MemberWorkload
 from switchover.kubernetes.workloads import MOST_PODS

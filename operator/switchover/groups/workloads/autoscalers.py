@@ -1,9 +1,13 @@
-"""Autoscalers of a workload whose pods are moved: paused before the first pod, and given back exactly as they were.
+"""How many pods a workload has while they are moved: its autoscalers, and /scale where all are stopped and started again.
 
+Autoscalers are paused before the first pod, and given back exactly as they were.
 A HorizontalPodAutoscaler enforces its bounds even where its behavior is disabled, so minReplicas goes down to 1; at 0
 replicas it does nothing (kubernetes pkg/controller/podautoscaler/horizontal.go; tests/apiserver/test_member_workloads.py).
 KEDA would put its own HPA back: its ScaledObject is paused by the annotation that it has for this, upon which it removes the
 HPA (kedacore/keda discussion 6800) and leaves the replicas alone.
+
+Replicas are written through /scale only. That leaves the replicas of a Deployment that Git describes without them to us,
+and an autoscaler's trace and ours can be told apart (`Manager.subresource`).
 """
 
 from collections.abc import Mapping
@@ -11,7 +15,7 @@ from typing import Any
 
 from switchover.engine.effects import Patch
 from switchover.kubernetes.json_patch import annotation, as_read
-from switchover.kubernetes.members import HPA, PAUSED, PAUSED_REPLICAS, SCALED_OBJECT, Autoscaler
+from switchover.kubernetes.members import HPA, KINDS, PAUSED, PAUSED_REPLICAS, SCALED_OBJECT, Autoscaler, MemberWorkload
 
 _DISABLED = {"selectPolicy": "Disabled"}
 
@@ -82,3 +86,14 @@ def resume(autoscaler: Autoscaler, original: Mapping[str, Any]) -> Patch | None:
 def _patch(autoscaler: Autoscaler, operations: list[Mapping[str, Any]], purpose: str) -> Patch:
     fence = as_read(autoscaler.uid, autoscaler.resource_version)
     return Patch(autoscaler.api_version, autoscaler.kind, autoscaler.name, (*fence, *operations), purpose)
+
+
+def scale(workload: MemberWorkload, replicas: int) -> Patch:
+    """Set the replicas, if nobody has written the workload since it was read.
+
+    The scale shows no generation: the resourceVersion fences it, which status moves as well. Fenced means read again.
+    """
+    operations = (*as_read(workload.uid, workload.resource_version),
+                  {"op": "replace", "path": "/spec/replicas", "value": replicas})
+    version, _ = KINDS[workload.kind]
+    return Patch(version, workload.kind, workload.name, operations, f"{workload.replicas} to {replicas} replicas", "scale")
