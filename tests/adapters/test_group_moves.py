@@ -209,8 +209,8 @@ async def test_a_member_of_nobody_is_named(version: str, serving: Serve, tmp_pat
 
         async def strangers() -> list[str]:
             picture = await sight(server, all_.name, modes="OO")
-            assert (NO_FOREIGN_MEMBERS.check(picture).reason == "ForeignMembers") == bool(picture.strangers())
-            return [each.client_id for each in picture.strangers()]
+            assert (NO_FOREIGN_MEMBERS.check(picture).reason == "ForeignMembers") == bool(picture.foreign_members())
+            return [each.client_id for each in picture.foreign_members()]
 
         assert await strangers() == [stranger]
         await moving.rolled("consumer", (stranger,))

@@ -40,7 +40,7 @@ def test_a_member_is_known_by_any_address_of_its_pod() -> None:
     picture = with_member(0, host="fd00::1")(with_pod("orders-0", ips=frozenset({"10.0.0.0", "fd00::1"}))(moment("Settle")))
     pod = next(pod for _, _, pod in picture.pods() if pod.name == "orders-0")
     assert [member.host for member in picture.members_of(pod)] == ["fd00::1"]
-    assert picture.strangers() == ()
+    assert picture.foreign_members() == ()
 
 
 def test_a_server_of_ipv6_has_brackets_where_a_port_follows() -> None:

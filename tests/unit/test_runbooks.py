@@ -140,5 +140,5 @@ def test_the_tables_of_preflight_for_groups_list_every_finding_and_what_its_othe
     assert listed(findings.splitlines()) == sorted(
         {*reasons(own, FINDINGS), *POLICY, *reasons_in(borrowed, FINDINGS, "check_plain_assignments")})
     shared = [gate.look for gate in groups.GATES if ".gates." in gate.look.__module__]
-    text = "\n".join(map(inspect.getsource, (*shared, membership.no_member_to_be, membership.judge_strangers)))
+    text = "\n".join(map(inspect.getsource, (*shared, membership.no_member_to_be, membership.judge_foreign)))
     assert listed(gates.splitlines()) == sorted({*reasons_in(text, FOUND, "gates")})

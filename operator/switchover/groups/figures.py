@@ -1,4 +1,4 @@
-"""What a ConsumerGroupMigration tells in figures (Prometheus) beside what every migration does.
+"""What a ConsumerGroupMigration says in figures (Prometheus) besides what every migration does.
 
 A group goes by its position in the spec, and partitions are counted by verdict. So a group has a fixed number of series
 however many partitions it reads; which ones are in trouble stands in the status.
@@ -28,7 +28,7 @@ LAG_METRICS: Final[Mapping[str, Metric]] = {
 def lag_figures(assessed: Sequence[Assessment]) -> tuple[Figure, ...]:
     """The figures of the groups of one migration, in the order in which its spec names them.
 
-    What was never sampled is absent. Staleness is told as the time of the samples and not as their age, which would stand
+    What was never sampled is absent. Staleness is given as the time of the samples and not as their age, which would stand
     still with whoever takes them.
     """
     return tuple(figure for position, each in enumerate(assessed) for figure in _figures(str(position), each))
@@ -57,7 +57,7 @@ METRICS: Mapping[str, Metric] = {
 
 
 def figures(status: ConsumerGroupMigrationStatus, steps: tuple[str, ...], picture: Picture | None) -> tuple[Figure, ...]:
-    """Everything that can be told now. Without a picture: what is on record alone."""
+    """Everything that can be said now. Without a picture: what is on record alone."""
     lag = picture.facts.lag if picture is not None else NOT_ASKED
     return (*on_record(status, steps), *_own(status), *(lag_figures([lag.value]) if isinstance(lag, Known) else ()))
 

@@ -31,7 +31,7 @@ def _sources(picture: Picture) -> Iterator[tuple[Workload, MemberWorkload]]:
 
 
 def claim(picture: Picture) -> tuple[Effect, ...]:
-    """Each workload is claimed, what it was is kept, and its autoscalers leave it alone: in this order."""
+    """Each workload is claimed, what it was is stored, and its autoscalers leave it alone: in this order."""
     fleet = _fleet(picture)
     effects: list[Effect] = []
     for workload, source in _sources(picture):
@@ -51,18 +51,18 @@ def claim(picture: Picture) -> tuple[Effect, ...]:
 
 def autoscalers_paused(picture: Picture) -> tuple[Effect, ...]:
     """Each autoscaler that was paused is so still: whatever applied it again has woken it. One that came since is not
-    touched, as nothing is kept that it could be given back.
+    touched, as nothing is stored that it could be given back.
     """
     fleet = _fleet(picture)
     if fleet is None:
         return ()
     return tuple(
         pause for workload, source in _sources(picture) if source.claimed_by == picture.uid
-        for each in source.autoscalers if autoscalers.is_kept(each, fleet.originals.get(workload.name))
+        for each in source.autoscalers if autoscalers.is_stored(each, fleet.originals.get(workload.name))
         and not autoscalers.in_the_way(each) and (pause := autoscalers.pause(each)) is not None)
 
 
-def kept(picture: Picture) -> tuple[Effect, ...]:
+def corrections(picture: Picture) -> tuple[Effect, ...]:
     """What others undid is done again: autoscalers are paused, and Deployments held whose pods are being moved."""
     return autoscalers_paused(picture) or held(picture)
 
@@ -84,18 +84,18 @@ def release(picture: Picture) -> tuple[Effect, ...]:
     effects: list[Effect] = []
     for workload, source in _sources(picture):
         assert fleet is not None
-        kept = fleet.originals.get(workload.name)
+        original = fleet.originals.get(workload.name)
         if source.claimed_by != picture.uid:
             continue
-        if kept is None:                                # nothing was changed before it was kept
+        if original is None:                                # nothing was changed before it was stored
             effects.append(change.release(source))
             continue
-        resumed = [again for each in source.autoscalers if autoscalers.is_kept(each, kept)
-                   and (again := autoscalers.resume(each, kept["autoscalers"][str(each)])) is not None]
+        resumed = [again for each in source.autoscalers if autoscalers.is_stored(each, original)
+                   and (again := autoscalers.resume(each, original["autoscalers"][str(each)])) is not None]
         if spared := leaving.spared(source):
             effects += spared
-        elif not kinds.of(source).is_restored(source, kept):
-            effects += kinds.of(source).restore(source, kept)
+        elif not kinds.of(source).is_restored(source, original):
+            effects += kinds.of(source).restore(source, original)
         elif resumed:
             effects += resumed
         else:

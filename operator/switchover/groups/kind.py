@@ -50,7 +50,7 @@ def check_deletion(picture: Picture) -> Verdict:
 
 
 def digest(picture: Picture) -> Mapping[str, str]:
-    """Words by their subject. Modes, states and counts alone: a group may have a thousand members."""
+    """Sentences by their subject. Modes, states and counts alone: a group may have a thousand members."""
     return dict(_digested(picture))
 
 

@@ -40,7 +40,7 @@ TO_THE_BRIDGE = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """The managed workloads and what is kept of them, by the workload's name; None: it does not exist."""
+    """The managed workloads and what is stored of them, by the workload's name; None: it does not exist."""
 
     sources: Mapping[str, MemberWorkload | None]
     originals: Mapping[str, Mapping[str, Any] | None]
@@ -147,12 +147,12 @@ class Picture:
         return Known(found, self.facts.fleet.at)
 
     def template(self, name: str, mode: str) -> Mapping[str, Any] | None:
-        """The template of a workload in `mode`, made of the original that is kept; None before it is."""
-        kept = self.facts.fleet.value.originals.get(name) if isinstance(self.facts.fleet, Known) else None
-        if kept is None:
+        """The template of a workload in `mode`, made of the original that is stored; None before it is."""
+        stored = self.facts.fleet.value.originals.get(name) if isinstance(self.facts.fleet, Known) else None
+        if stored is None:
             return None
         if name not in self._templates:
-            workload, original = self.workload(name), kept["template"]
+            workload, original = self.workload(name), stored["template"]
             modes = {ORIGINAL: original, TARGET: changed(original, workload.container, workload.template),
                      INTERMEDIATE: changed(original, workload.container, workload.bridge or workload.template)}
             self._templates[name] = {each: Wanted(made, modes.values()) for each, made in modes.items()}
@@ -164,9 +164,9 @@ class Picture:
         return {}
 
     def live_mode(self, name: str) -> str:
-        """The mode whose template a workload has now; "" for none of them, or where it cannot be told.
+        """The mode whose template a workload has now; "" for none of them, or where it cannot be seen.
 
-        Before what it was is kept, nothing has changed it.
+        Before the original is stored, nothing has changed it.
         """
         return self._live_modes[name]
 
@@ -212,7 +212,7 @@ class Picture:
                     yield workload.name, modes.get(pod.revision, self._earlier(workload, live)), pod
 
     def _earlier(self, workload: Workload, live: str) -> str:
-        """The mode of a StatefulSet's pod that the template has left behind: the one beside `live` on the way."""
+        """The mode of a StatefulSet's pod that the template has left behind: the neighbour of `live` on the way."""
         if workload.bridge is not None:
             if live != INTERMEDIATE:
                 return INTERMEDIATE
@@ -271,7 +271,7 @@ class Picture:
         names = {*self.members.value.by_pod.get(pod.name, ()), *(each.member_id for each in self.kafka_consumers_of(pod))}
         return frozenset(each for each, owners in self.members.value.owners.items() if names & {*owners})
 
-    def strangers(self) -> tuple[Member, ...]:
+    def foreign_members(self) -> tuple[Member, ...]:
         """Members that run in no pod of the managed workloads. A static one that has left runs nowhere."""
         if not isinstance(self.facts.group, Known):
             return ()

@@ -47,7 +47,7 @@ RECOVERED: Gates = (PODS_ARE_MEMBERS, CONVERGED, COVERED, LAG_RECOVERED)
 
 to = partial(slots.to, before=BEFORE, after=AFTER)
 back_to = partial(slots.back_to, after=(PODS_ARE_MEMBERS,))
-CURE = slots.restart_one(after=(PODS_ARE_MEMBERS,))
+RESTART_ONE = slots.restart_one(after=(PODS_ARE_MEMBERS,))
 """One pod restarted: its joining makes a coordinator assign again that has forgotten to
 (docs/facts/groups.md#upgrade-alone-from-43-on)."""
 
@@ -59,7 +59,7 @@ BASELINE: Step[Picture] = Step(
         enter=(WITHIN_WINDOW, MOVABLE), assigns=slots.assign_slots, goal=goals.claim,
         done=(CLAIMED, AUTOSCALERS_PAUSED, *HEALTHY)),
     back=Leg(
-        watch=(COVERAGE_KEPT,), rescues=(Rescue((COVERAGE_KEPT,), CURE),), goal=goals.release, done=(RELEASED,)))
+        watch=(COVERAGE_KEPT,), rescues=(Rescue((COVERAGE_KEPT,), RESTART_ONE),), goal=goals.release, done=(RELEASED,)))
 SETTLE: Step[Picture] = Step(
     Name.SETTLE, back=Leg(),
     forward=Leg(watch=(OURS, ONE_COORDINATOR, GOES_ON, COVERAGE_KEPT), done=(SOAKED, ALL_MOVED, *HEALTHY)))
@@ -68,7 +68,7 @@ AUDIT: Step[Picture] = Step(
     forward=Leg(watch=(OURS, GOES_ON, COVERAGE_KEPT), goal=goals.audit_job, done=(AUDIT_CLEAN,)))
 HAND_OVER: Step[Picture] = Step(
     Name.HAND_OVER, back=None, irreversible=True, begun=goals.check_release_begun,
-    forward=Leg(ahead=goals.kept, goal=goals.release, done=(RELEASED,)))
+    forward=Leg(ahead=goals.corrections, goal=goals.release, done=(RELEASED,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +153,12 @@ def _steps(spec: _Shape) -> Sequence[Step[Picture]]:
     if spec.coordination is not None:
         return coordination.plan_of(spec.coordination, audited=spec.audited).steps
     moving = OFFLINE if spec.offline else (*_first(spec), *(_second(spec) if spec.bridged else ()))
-    return (PREFLIGHT, BASELINE, *map(_kept, (*moving, SETTLE, *audited)), HAND_OVER)
+    return (PREFLIGHT, BASELINE, *map(_corrected, (*moving, SETTLE, *audited)), HAND_OVER)
 
 
-def _kept(step: Step[Picture]) -> Step[Picture]:
+def _corrected(step: Step[Picture]) -> Step[Picture]:
     """What others do to the workloads in the middle is taken back, also while a step waits to begin."""
-    forward, back = (None if leg is None else replace(leg, keep=goals.kept, ahead=goals.kept)
+    forward, back = (None if leg is None else replace(leg, keep=goals.corrections, ahead=goals.corrections)
                      for leg in (step.forward, step.back))
     assert forward is not None
     return replace(step, forward=forward, back=back)

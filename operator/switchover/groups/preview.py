@@ -31,7 +31,7 @@ from switchover.groups.preflight.brokers import (
 from switchover.groups.preflight.group import find_custom_assignments, find_lost_co_partitioning, find_wrong_group
 from switchover.groups.reading import brokers
 from switchover.groups.workloads.change import FIELDS, Unsupported, changed, container_of, own_places
-from switchover.groups.workloads.places import Item, Place, differences, found, leaves, words
+from switchover.groups.workloads.places import Item, Place, as_text, differences, found, leaves
 from switchover.kafka.group import BrokerGroups
 from switchover.reasons.workloads import PROTOCOL_REFUSED
 from switchover.text.visible import shown
@@ -97,12 +97,12 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any], container: s
                 yield f"{sign} {key}={shown(key, side[key])}"
     for place in differences(before, after):
         if not any(place[:len(each)] == each for each in own_places(container)):
-            yield from (f"{sign} {words(each)}={shown(_secret(each), value)}"
+            yield from (f"{sign} {as_text(each)}={shown(_secret(each), value)}"
                         for sign, side in (("-", before), ("+", after)) for each, value in leaves(found(side, place), place))
 
 
 def _secret(place: Place) -> str:
-    """By what a value may be told to be secret: the variable or annotation that it is of, and not the path to it."""
+    """By what a value may be known to be secret: the variable or annotation that it is of, and not the path to it."""
     for step, following in pairwise(place):
         if step == "env" and isinstance(following, Item):
             return str(following.value)
@@ -140,15 +140,15 @@ def find_unserved(picture: Picture) -> Iterator[Verdict]:
     """By its setting. What a coordinator answers to a heartbeat says more, and is a question for each group."""
     if not to_consumer(picture):
         return
-    for broker_id, told in brokers(picture).items():
-        if told.release >= FIRST and (served := _served(told)) and "consumer" not in served:   # older: a finding of its own
+    for broker_id, answer in brokers(picture).items():
+        if answer.release >= FIRST and (served := _served(answer)) and "consumer" not in served:  # older: its own finding
             yield fail(PROTOCOL_REFUSED, f"broker {broker_id} does not serve the consumer protocol",
                        subject=f"broker {broker_id}", observed=", ".join(served), threshold="consumer",
                        unblocks=f"add consumer to the brokers' {SERVED}")
 
 
-def _served(told: BrokerGroups) -> tuple[str, ...]:
-    return tuple(each.strip().lower() for each in told.settings.get(SERVED, "").split(",") if each.strip())
+def _served(answer: BrokerGroups) -> tuple[str, ...]:
+    return tuple(each.strip().lower() for each in answer.settings.get(SERVED, "").split(",") if each.strip())
 
 
 def _find_short_replicas(picture: Picture) -> Iterator[Verdict]:

@@ -69,8 +69,8 @@ def brokers(picture: Picture) -> Mapping[int, BrokerGroups]:
     """What every broker said of itself: each must have."""
     if not picture.facts.brokers:
         raise Unseen(unknown(BROKERS_UNKNOWN, "no broker was asked yet", subject="Kafka"))
-    return {broker_id: seen(told, BROKER_SILENT, f"broker {broker_id}")
-            for broker_id, told in sorted(picture.facts.brokers.items())}
+    return {broker_id: seen(answer, BROKER_SILENT, f"broker {broker_id}")
+            for broker_id, answer in sorted(picture.facts.brokers.items())}
 
 
 def workloads(picture: Picture) -> Iterator[MemberWorkload]:
@@ -87,7 +87,7 @@ UPGRADES, DOWNGRADES = frozenset({"bidirectional", "upgrade"}), frozenset({"bidi
 
 
 def why_refused(picture: Picture, protocol: MemberProtocol) -> str:
-    """The likely cause in words; "" where none is known."""
+    """The likely cause; "" where none is known."""
     group, broker = picture.facts.group, coordinator(picture)
     return next(_causes(group.value, broker, protocol), "") if isinstance(group, Known) and broker is not None else ""
 
@@ -95,8 +95,8 @@ def why_refused(picture: Picture, protocol: MemberProtocol) -> str:
 def coordinator(picture: Picture) -> BrokerGroups | None:
     """What the group's coordinator says of itself."""
     group = picture.facts.group
-    told = picture.facts.brokers.get(group.value.coordinator) if isinstance(group, Known) else None
-    return told.value if isinstance(told, Known) else None
+    answer = picture.facts.brokers.get(group.value.coordinator) if isinstance(group, Known) else None
+    return answer.value if isinstance(answer, Known) else None
 
 
 def _causes(group: Group, broker: BrokerGroups, protocol: MemberProtocol) -> Iterator[str]:

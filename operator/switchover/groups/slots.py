@@ -58,7 +58,7 @@ def sizes_after_canary(picture: Picture) -> tuple[BatchSize, ...]:
 
 
 def sizes_without_bake(picture: Picture) -> tuple[BatchSize, ...]:
-    """On the way back nothing has to be proved for long."""
+    """In a rollback nothing has to be proved for long."""
     return tuple(BatchSize(size.pods, 0.0) for size in sizes_after_canary(picture))
 
 
@@ -87,13 +87,13 @@ def left(mode: str, only_canary: bool = False) -> Left:
 
 
 def moves_left(picture: Picture) -> int:
-    """How many pods the way back still has to replace."""
+    """How many pods a rollback still has to replace."""
     passes = {ORIGINAL: 0, INTERMEDIATE: 1, TARGET: 2 if picture.bridged else 1}
     return sum(passes[record.assigned] for record in picture.position.nodes.values())
 
 
 BATCH_SECONDS = 60.0
-"""Assumed of a batch beside its bake: pods start, join, and the group settles (4 to 10 s; docs/facts/groups.md#times)."""
+"""Assumed of a batch without its bake: pods start, join, and the group settles (4 to 10 s; docs/facts/groups.md#times)."""
 
 
 def seconds_left(picture: Picture) -> float:
@@ -123,7 +123,7 @@ def assign(picture: Picture) -> tuple[Effect, ...]:
 
 
 def sight(picture: Picture, slot: str) -> Observed[Sight]:
-    """The pod that fills a slot once it runs in the assigned mode; until then a pod is awaited, and its trouble told."""
+    """The pod that fills a slot once it runs in the assigned mode; until then a pod is awaited, and its trouble reported."""
     name = slot.rpartition("/")[0]
     source = picture.source(name)
     if not isinstance(source, Known):
@@ -142,10 +142,10 @@ def _awaited(workload: MemberWorkload) -> Sight:
     return Sight("", False, False, None, "", trouble)
 
 
-# --- the cure of a group that nobody assigns -----------------------------------------------------------------------------
+# --- where nobody assigns the group any more ---------------------------------------------------------------------------
 
 
-def to_cure(picture: Picture) -> Observed[Sequence[str]]:
+def to_restart(picture: Picture) -> Observed[Sequence[str]]:
     """One slot."""
     return Known(tuple(sorted(picture.position.nodes))[:1], picture.now)
 
@@ -181,5 +181,5 @@ def back_to(mode: str, *, after: Gates, before: Gates = ()) -> Rollout[Picture]:
 def restart_one(*, after: Gates) -> Rollout[Picture]:
     """One pod is replaced where it is."""
     return Rollout(
-        mode=ORIGINAL, left=to_cure, sight=sight, assign=assign, replace=evict,
+        mode=ORIGINAL, left=to_restart, sight=sight, assign=assign, replace=evict,
         sizes=one, before=(), after=after, restart=True)

@@ -27,7 +27,7 @@ from switchover.groups.slots import moves_left
 from switchover.kafka.group import MemberProtocol
 
 BACK_SECONDS = 30.0
-"""Assumed of one pod on the way back, before one was measured."""
+"""Assumed of one pod in a rollback, before one was measured."""
 
 
 def records_of(status: ConsumerGroupMigrationStatus) -> dict[str, NodeRecord]:
@@ -54,9 +54,9 @@ def next_status(migration: ConsumerGroupMigration, picture: Picture, decision: D
         lost=lost, believed=believed, can_go_back=believed and not lost and plan.can_go_back(at),
         back_seconds=BACK_SECONDS * moves_left(picture.at(at)), measured=_measured(picture))
     note = "; ".join(filter(None, (decision.note, on_whose_word(before, at, approvals))))
-    told = shared(migration, picture, decision, outlook, hashed, approvals, spent, remaining, note)
+    common = shared(migration, picture, decision, outlook, hashed, approvals, spent, remaining, note)
     return ConsumerGroupMigrationStatus(**{
-        **told, "cluster_id": cluster_of(migration.status, cluster_id(picture)), "slots": _slots(at, seen),
+        **common, "cluster_id": cluster_of(migration.status, cluster_id(picture)), "slots": _slots(at, seen),
         "group": _summary(picture) or migration.status.group})
 
 

@@ -1,6 +1,6 @@
 """Whether old consumers would find the brokers, and Kafka's coordinator can take the group.
 
-Old consumers look into `/brokers/ids`, and KRaft writes none: where a broker runs on KRaft, the way back to them is lost.
+Old consumers look into `/brokers/ids`, and KRaft writes none: where a broker runs on KRaft, there is no rollback to them.
 Each pod brings a member along (docs/facts/coordination.md#the-coordinators-limits).
 """
 
@@ -70,7 +70,7 @@ def find_no_room(picture: Picture) -> Iterator[Verdict]:
 
 def _full(picture: Picture, members: Members, added: int) -> Iterator[Verdict]:
     broker = f"broker {members.kafka.coordinator}"
-    coordinated, told = picture.facts.coordinated, coordinator(picture)
+    coordinated, broker_settings = picture.facts.coordinated, coordinator(picture)
     if not isinstance(coordinated, Known):
         yield unknown(COORDINATOR_LOAD_UNKNOWN, coordinated.why, subject=broker)
         return
@@ -82,7 +82,7 @@ def _full(picture: Picture, members: Members, added: int) -> Iterator[Verdict]:
                    subject=broker, observed=others + added, threshold=limit,
                    unblocks="fewer groups on that broker (another group.id hashes elsewhere, more brokers spread"
                             " __consumer_offsets), or a higher maxConsumersPerCoordinator")
-    largest = int(told.settings.get("group.max.size", 2**31 - 1)) if told is not None else added
+    largest = int(broker_settings.settings.get("group.max.size", 2**31 - 1)) if broker_settings is not None else added
     if added > largest:
         yield fail(GROUP_TOO_LARGE, f"with a batch on top the group will have {added} members: more than group.max.size",
                    subject="group.max.size", observed=added, threshold=largest,

@@ -75,7 +75,7 @@ class Members:
     @cached_property
     def malformed(self) -> Sequence[tuple[str, str, str]]:
         """Of each registration that no old Java consumer can read: its name, what is wrong, and the way out. Who owns it may
-        be a healthy client of another make: nobody is told to stop it."""
+        be a healthy client of another make: nobody is asked to stop it."""
         if self.world.registrations:
             wrong, way = ("old Java consumers own nothing while it is there",
                           "look which members consume, and leave those alone; the others need a group of their own")
@@ -83,18 +83,18 @@ class Members:
             wrong, way = ("it is another client than the old Java consumer, which this migration is not for",
                           "leave it alone where it consumes, and delete this migration: such a client moves by its own means"
                           " (pykafka: managed=True)")
-        return [(consumer_id, f"the registration of {consumer_id} {words}: {wrong}", way)
-                for consumer_id, words in sorted(self.world.malformed.items())]
+        return [(consumer_id, f"the registration of {consumer_id} {why}: {wrong}", way)
+                for consumer_id, why in sorted(self.world.malformed.items())]
 
     @cached_property
     def followed(self) -> frozenset[Mode]:
         """By which modes members choose their partitions now; more than one while a toggle is under way."""
-        told = {each.mode for each in self.world.acknowledgements.values() if each is not None}
+        modes = {each.mode for each in self.world.acknowledgements.values() if each is not None}
         if self.world.old:
-            told.add(Mode.ZOOKEEPER)
+            modes.add(Mode.ZOOKEEPER)
         if self.kafka_consumers:
-            told.add(Mode.KAFKA)
-        return frozenset(told)
+            modes.add(Mode.KAFKA)
+        return frozenset(modes)
 
     @cached_property
     def owners(self) -> Mapping[TopicPartition, tuple[str, ...]]:
@@ -134,14 +134,14 @@ class Members:
 
     # --- the arithmetic of the old consumer ---------------------------------------------------------------------------
 
-    def agreeing(self, told: str | None) -> tuple[str, ...]:
-        """The variants by which every partition belongs to whoever owns it; only `told` where the user has."""
-        return tuple(self._agreeing(told))
+    def agreeing(self, strategy: str | None) -> tuple[str, ...]:
+        """The variants by which every partition belongs to whoever owns it; only `strategy` where the user names it."""
+        return tuple(self._agreeing(strategy))
 
-    def _agreeing(self, told: str | None) -> Iterator[str]:
+    def _agreeing(self, strategy: str | None) -> Iterator[str]:
         held = {partition: owner.thread for partition, owner in self.world.owners.items() if owner.session}
         for name, variant in VARIANTS.items():
-            if told not in (None, name):
+            if strategy not in (None, name):
                 continue
             try:
                 intended = self.world.intended(*variant)

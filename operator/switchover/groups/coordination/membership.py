@@ -10,7 +10,7 @@ from switchover.groups.gates.lag import progressed
 from switchover.groups.gates.membership import (
     JOIN_SECONDS,
     SESSION_SECONDS,
-    judge_strangers,
+    judge_foreign,
     new_pods,
     no_member_to_be,
     restarts,
@@ -82,10 +82,10 @@ def check_no_foreign_members(picture: Picture) -> Verdict:
     members = members_of(picture)
     ours = {pod.name for _, _, pod in pods_of(picture)}
     known = {member.member_id for _, _, pod in picture.pods() for member in picture.kafka_consumers_of(pod)}
-    strangers = [each for pod, ids in members.by_pod.items() if pod not in ours for each in ids]
-    strangers += [f"{member.client_id} at {member.host}" for member in members.kafka_consumers
+    foreign = [each for pod, ids in members.by_pod.items() if pod not in ours for each in ids]
+    foreign += [f"{member.client_id} at {member.host}" for member in members.kafka_consumers
                   if member.member_id not in known]
-    return judge_strangers(picture.spec.group, strangers)
+    return judge_foreign(picture.spec.group, foreign)
 
 
 def check_all_moved(picture: Picture) -> Verdict:
@@ -110,8 +110,8 @@ ALL_MOVED: Gate[Picture] = Gate("AllMoved", check_all_moved, samples=samples)
 def check_converged(picture: Picture) -> Verdict:
     """Who owns what is what all members computed from ZooKeeper, or what Kafka's coordinator assigned them."""
     members = members_of(picture)
-    for consumer_id, words, way in members.malformed:
-        return wait(MALFORMED_REGISTRATION, words, subject=consumer_id, unblocks=way)
+    for consumer_id, why, way in members.malformed:
+        return wait(MALFORMED_REGISTRATION, why, subject=consumer_id, unblocks=way)
     if len(members.followed) > 1:
         return wait(MODES_DIFFER, f"some members of group {picture.spec.group} follow ZooKeeper and some Kafka",
                     subject=picture.spec.group, observed="both", threshold="one", unblocks="all follow the mode of now")
@@ -134,8 +134,8 @@ def _by_kafka(picture: Picture, members: Members) -> Verdict:
     if group.state is not GroupState.STABLE:
         return not_stable(group)
     assigned = {member.client_id: member.assigned for member in group.members}
-    for consumer_id, told in sorted(members.world.acknowledgements.items()):
-        owned = None if told is None else told.owned
+    for consumer_id, answer in sorted(members.world.acknowledgements.items()):
+        owned = None if answer is None else answer.owned
         if owned is None or owned != assigned.get(consumer_id, frozenset()):
             return wait(MEMBER_BEHIND, f"{consumer_id} does not hold what Kafka assigns it yet", subject=consumer_id,
                         observed=len(owned or ()), threshold=len(assigned.get(consumer_id, ())), unblocks="it follows")

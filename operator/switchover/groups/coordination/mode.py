@@ -49,7 +49,7 @@ AFTER_THE_TOGGLE = frozenset({
 def wanted(picture: Picture) -> Mode | None:
     """What the mode znode is to say while in this step; None where the step does not care.
 
-    Before the toggle begins it says what it did before; on the way back that does not matter any more.
+    Before the toggle begins it says what it did before; in a rollback that does not matter any more.
     """
     migration, at = picture.spec.coordination, picture.position
     assert migration is not None
@@ -63,7 +63,7 @@ def wanted(picture: Picture) -> Mode | None:
     return before if reached else None
 
 
-def is_kept(picture: Picture, members: Members) -> bool:
+def is_wanted(picture: Picture, members: Members) -> bool:
     """Whether the znode says what is wanted. One that never was there says that ZooKeeper coordinates."""
     want, world = wanted(picture), members.world
     return want is None or world.mode is want or (want is Mode.ZOOKEEPER and world.mode_version < 0)
@@ -85,7 +85,7 @@ def is_quiet(picture: Picture) -> bool:
 def toggled(picture: Picture) -> tuple[Effect, ...]:
     """The mode that is wanted is written: Kafka's only in quiet, ZooKeeper's only without a KafkaConsumer."""
     want = wanted(picture)
-    if not isinstance(picture.members, Known) or want is None or is_kept(picture, picture.members.value):
+    if not isinstance(picture.members, Known) or want is None or is_wanted(picture, picture.members.value):
         return ()
     members = picture.members.value
     in_the_way = (members.world.old or not is_quiet(picture)) if want is Mode.KAFKA else members.kafka_consumers
@@ -93,10 +93,10 @@ def toggled(picture: Picture) -> tuple[Effect, ...]:
 
 
 def defended(picture: Picture) -> tuple[Effect, ...]:
-    """Nobody consumes beside the group: the mode gives way to whoever cannot be kept off, or their pods do.
+    """Nobody consumes outside the group: the mode gives way to whoever cannot be held off, or their pods do.
 
     While KafkaConsumers are there the mode is Kafka's: members that went back would fetch what those own. Old consumers
-    beside them are held off by guards, and no mode helps.
+    next to them are held off by guards, and no mode helps.
     """
     if not isinstance(picture.members, Known):
         return ()
@@ -109,14 +109,14 @@ def defended(picture: Picture) -> tuple[Effect, ...]:
     return _written(picture, members, Mode.ZOOKEEPER) if old and not kafka and mode is Mode.KAFKA else ()
 
 
-def kept(picture: Picture) -> tuple[Effect, ...]:
+def corrections(picture: Picture) -> tuple[Effect, ...]:
     """What others did to the mode is taken back, and what they did to the workloads."""
-    return defended(picture) or toggled(picture) or goals.kept(picture)
+    return defended(picture) or toggled(picture) or goals.corrections(picture)
 
 
-def kept_in_toggle(picture: Picture) -> tuple[Effect, ...]:
+def corrections_in_toggle(picture: Picture) -> tuple[Effect, ...]:
     """The same without the toggle itself, which waits for its gates."""
-    return defended(picture) or goals.kept(picture)
+    return defended(picture) or goals.corrections(picture)
 
 
 def _written(picture: Picture, members: Members, mode: Mode) -> tuple[Effect, ...]:
@@ -134,7 +134,7 @@ def misbuilt(picture: Picture) -> tuple[str, ...]:
 
 
 def _stopped(picture: Picture) -> tuple[Effect, ...]:
-    """On the way back no pods of a bridge that are KafkaConsumers, unless some of it proved to be something else: their
+    """In a rollback no pods of a bridge that are KafkaConsumers, unless some of it proved to be something else: their
     predecessors have not left, or they follow at once.
     """
     if picture.position.direction is Direction.FORWARD:

@@ -98,7 +98,8 @@ def find_wrong_storage(picture: Picture) -> Iterator[Verdict]:
                    " dual.commit.enabled=false)", subject=group, observed="Kafka's store moves",
                    threshold="ZooKeeper's alone",
                    unblocks="in this order: dual.commit.enabled=true on every member; wait until this says OffsetsInBoth;"
-                            " then offsets.storage=zookeeper on every member. Straight to zookeeper they would begin anew")
+                            " then offsets.storage=zookeeper on every member."
+                            " Set to zookeeper at once, they would start without their offsets")
     elif watched < wanted:
         yield wait(STORES_WATCHED, f"which store the members of group {group} commit to is watched", subject=group,
                    observed=f"{watched:.0f} s", threshold=f"{wanted} s", unblocks="nothing: this wait ends by itself")

@@ -1,7 +1,7 @@
 """The plan of a group whose coordination moves between ZooKeeper and Kafka (KIP-125; docs/facts/coordination.md#kip-125).
 
 To Kafka: old consumers give way to migration-enabled ones, the mode is toggled, and these give way to KafkaConsumers. To
-ZooKeeper the same backwards: the way back of the one is the way there of the other.
+ZooKeeper the same backwards: the rollback of the one is the way forward of the other.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ from switchover.groups.preflight.workloads import MOVABLE
 from switchover.groups.slots import Gates
 
 GUARDED: Gates = (OURS, ONE_COORDINATOR, INTRUDERS, MODE_KEPT)
-"""What stops a rollout at once. A way back may be what takes an intruder away: it goes on."""
+"""What stops a rollout at once. A rollback may be what takes an intruder away: it goes on."""
 WATCH: Gates = (*GUARDED, NEW_PODS_JOIN, GOES_ON, COVERAGE_KEPT, NO_FOREIGN_MEMBERS)
 BEFORE: Gates = (WITHIN_WINDOW, CONVERGED, LAG_HEALTHY, OFFSETS_REPLICATED)
 AFTER: Gates = (PODS_ARE_MEMBERS, FOLLOWED, CONVERGED, COVERED, PROGRESSED, LAG_HEALTHY, CALM)
@@ -52,25 +52,26 @@ def _replaced(to: str, consumer: Consumer) -> Leg[Picture]:
     """Pods of the next mode, canary first."""
     return Leg(
         enter=(WITHIN_WINDOW, CAPACITY, OFFSETS_REPLICATED, MODE_KEPT, FOLLOWED, CONVERGED),
-        watch=WATCH, keep=mode.kept, ahead=mode.kept, goal=goals.template(to),
+        watch=WATCH, keep=mode.corrections, ahead=mode.corrections, goal=goals.template(to),
         rollouts=(slots.to(to, before=(*BEFORE, *READS[consumer]), after=AFTER),))
 
 
 def _put_back(to: str, consumer: Consumer) -> Leg[Picture]:
     return Leg(
-        watch=(OURS, ONE_COORDINATOR, MODE_KEPT), done=(INTRUDERS,), keep=mode.kept, ahead=mode.kept,
+        watch=(OURS, ONE_COORDINATOR, MODE_KEPT), done=(INTRUDERS,), keep=mode.corrections, ahead=mode.corrections,
         goal=goals.template(to),
         rollouts=(slots.back_to(to, before=READS[consumer], after=(PODS_ARE_MEMBERS,)),))
 
 
 def _toggled(to: Mode, *, back: bool) -> Leg[Picture]:
-    """The mode is written and followed. On the way back it asks for what keeps two consumers apart, not for health."""
+    """The mode is written and followed. In a rollback it asks for what keeps two consumers apart, not for health."""
     apart: Gates = (QUIET,) if to is Mode.KAFKA else (KAFKA_CONSUMERS_GONE, AUTOSCALERS_PAUSED)
     well: Gates = () if back else (WITHIN_WINDOW, CAPACITY, OFFSETS_REPLICATED, PODS_ARE_MEMBERS, FOLLOWED, CONVERGED,
                                    LAG_HEALTHY)
     unguarded: Gates = (UNGUARDED,) if to is Mode.ZOOKEEPER else ()
     return Leg(
-        enter=(*apart, *well), watch=(OURS, ONE_COORDINATOR, INTRUDERS), keep=mode.kept_in_toggle, ahead=mode.kept,
+        enter=(*apart, *well), watch=(OURS, ONE_COORDINATOR, INTRUDERS), keep=mode.corrections_in_toggle,
+        ahead=mode.corrections,
         goal=toggled, done=(MODE_KEPT, FOLLOWED, *unguarded, CONVERGED, COVERED, *(() if back else (LAG_HEALTHY,))))
 
 
@@ -90,7 +91,7 @@ def _unguarded(picture: Picture) -> tuple[Effect, ...]:
 
 def claimed(picture: Picture) -> tuple[Effect, ...]:
     """The workloads first, then the mode that the first migration-enabled member must find."""
-    return goals.claim(picture) or mode.kept(picture)
+    return goals.claim(picture) or mode.corrections(picture)
 
 
 BASELINE: Step[Picture] = Step(
@@ -100,12 +101,12 @@ BASELINE: Step[Picture] = Step(
         done=(CLAIMED, AUTOSCALERS_PAUSED, MODE_KEPT, *HEALTHY)))
 SETTLE: Step[Picture] = Step(
     Name.SETTLE, back=Leg(),
-    forward=Leg(watch=(*GUARDED, GOES_ON, COVERAGE_KEPT), keep=mode.kept, ahead=mode.kept,
+    forward=Leg(watch=(*GUARDED, GOES_ON, COVERAGE_KEPT), keep=mode.corrections, ahead=mode.corrections,
                 done=(SOAKED, ALL_MOVED, *HEALTHY)))
 AUDIT: Step[Picture] = Step(
     Name.AUDIT, back=Leg(),
-    forward=Leg(watch=(*GUARDED, GOES_ON, COVERAGE_KEPT), keep=mode.kept, ahead=mode.kept, goal=goals.audit_job,
-                done=(AUDIT_CLEAN,)))
+    forward=Leg(watch=(*GUARDED, GOES_ON, COVERAGE_KEPT), keep=mode.corrections, ahead=mode.corrections,
+                goal=goals.audit_job, done=(AUDIT_CLEAN,)))
 HAND_OVER: Step[Picture] = Step(
     Name.HAND_OVER, back=None, irreversible=True, begun=goals.check_release_begun,
     forward=Leg(goal=goals.release, done=(RELEASED,)))

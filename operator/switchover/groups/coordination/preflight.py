@@ -48,8 +48,8 @@ EAGER = tuple(Strategy)
 def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
     members = members_of(picture)
     first = picture.consumer(ORIGINAL)
-    for consumer_id, words, way in members.malformed:
-        yield fail(MALFORMED_REGISTRATION, words, subject=consumer_id, unblocks=way)
+    for consumer_id, why, way in members.malformed:
+        yield fail(MALFORMED_REGISTRATION, why, subject=consumer_id, unblocks=way)
     if first is Consumer.KAFKA:
         yield from _of_kafka(members)
     else:
@@ -106,10 +106,10 @@ def _of_kafka(members: Members) -> Iterator[Verdict]:
 
 
 def find_patterns(picture: Picture) -> Iterator[Verdict]:
-    for consumer_id, told in sorted(members_of(picture).world.registrations.items()):
-        if told.by is Subscribed.STATIC:
+    for consumer_id, registration in sorted(members_of(picture).world.registrations.items()):
+        if registration.by is Subscribed.STATIC:
             continue
-        pattern = next(iter(told.subscription), "")
+        pattern = next(iter(registration.subscription), "")
         if "\\\\" in pattern:
             yield fail(PATTERN_ESCAPED, f"{consumer_id} subscribes by {pattern}: consumers of 1.0.1 and newer write a"
                        " backslash twice, and so match no topic (KAFKA-5631)", subject=consumer_id, observed=pattern,
@@ -123,18 +123,18 @@ def find_patterns(picture: Picture) -> Iterator[Verdict]:
 
 def find_unclear_assignment(picture: Picture) -> Iterator[Verdict]:
     """The strategy and the code line of old consumers are not in their registrations: who owns what tells them."""
-    members, told = members_of(picture), picture.spec.coordination
-    if told is None or picture.consumer(ORIGINAL) is not Consumer.OLD or not members.world.registrations:
+    members, migration = members_of(picture), picture.spec.coordination
+    if migration is None or picture.consumer(ORIGINAL) is not Consumer.OLD or not members.world.registrations:
         return
-    if ambiguous := _ambiguous(members, told.assignment_strategy):
+    if ambiguous := _ambiguous(members, migration.assignment_strategy):
         yield ambiguous
         return
-    agreeing = members.agreeing(told.assignment_strategy)
+    agreeing = members.agreeing(migration.assignment_strategy)
     if not agreeing:
         yield wait(ASSIGNMENT_NOT_UNDERSTOOD, f"who owns what in group {picture.spec.group} is not what"
-                   f" {told.assignment_strategy or 'any strategy of the old consumer'} makes of its members",
+                   f" {migration.assignment_strategy or 'any strategy of the old consumer'} makes of its members",
                    subject=picture.spec.group, observed=f"{len(members.world.owners)} owner nodes",
-                   threshold=told.assignment_strategy or ", ".join(VARIANTS),
+                   threshold=migration.assignment_strategy or ", ".join(VARIANTS),
                    unblocks="the group settles; if it stays so: a consumer that gave up (restart it), members of different"
                             " strategies, of ≤ 0.11 and ≥ 1.0 with roundrobin, or a client that is not the Java one")
     elif len(agreeing) > 1:
@@ -148,13 +148,13 @@ def find_unclear_assignment(picture: Picture) -> Iterator[Verdict]:
                    observed=agreeing[0])
 
 
-def _ambiguous(members: Members, told: str | None) -> Verdict | None:
+def _ambiguous(members: Members, strategy: str | None) -> Verdict | None:
     """Two partitions of one hash matter where the strategy may be roundrobin."""
-    if told == "Range" or (told is None and members.agreeing("Range")):
+    if strategy == "Range" or (strategy is None and members.agreeing("Range")):
         return None
     try:
         for name, variant in VARIANTS.items():
-            if told in (None, name):
+            if strategy in (None, name):
                 members.world.intended(*variant)
     except Ambiguous as error:
         return fail(ASSIGNMENT_AMBIGUOUS, f"roundrobin of group {members.kafka.name}: {error}", subject=members.kafka.name,

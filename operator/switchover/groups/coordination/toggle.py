@@ -31,21 +31,21 @@ def check_intruders(picture: Picture) -> Verdict:
     members, want = members_of(picture), mode.wanted(picture)
     old, kafka = members.world.old, members.kafka_consumers
     if want is Mode.KAFKA and old:
-        told = wait(OLD_CONSUMER_ARRIVED, f"{old[0]} does not know the migration, and the group is Kafka's: the mode goes"
+        found = wait(OLD_CONSUMER_ARRIVED, f"{old[0]} does not know the migration, and the group is Kafka's: the mode goes"
                     " back to zookeeper until it is gone", subject=old[0], observed=f"{len(old)} old consumers", threshold=0,
                     unblocks="stop whatever starts old consumers of this group; then"
                              f" {picture.spec.gates.quiet_seconds} s without one")
-        return told if not kafka else replace(told, outcome=Outcome.FAIL, message=(
+        return found if not kafka else replace(found, outcome=Outcome.FAIL, message=(
             f"{old[0]} does not know the migration, and the mode stays Kafka's, as KafkaConsumers are in the group: owner"
             " nodes and guards alone hold it off"))
     if want is Mode.ZOOKEEPER and kafka:
         wrong = mode.misbuilt(picture)
-        cure = (f"the bridge of spec.workloads must be a migration-enabled consumer: pod {wrong[0]} is none" if wrong
+        unblocks = (f"the bridge of spec.workloads must be a migration-enabled consumer: pod {wrong[0]} is none" if wrong
                 else "stop it: KafkaConsumers may come when every member has acknowledged the mode kafka")
-        told = wait(KAFKA_CONSUMER_TOO_EARLY, f"{kafka[0].client_id} at {kafka[0].host} is a KafkaConsumer in the group: the"
-                    " mode gives way to it while it is there, so that its share is its own", subject=kafka[0].client_id,
-                    observed=f"{len(kafka)} KafkaConsumers", threshold=0, unblocks=cure)
-        return told if not old else replace(told, outcome=Outcome.FAIL, message=(
+        found = wait(KAFKA_CONSUMER_TOO_EARLY, f"{kafka[0].client_id} at {kafka[0].host} is a KafkaConsumer in the group:"
+                    " the mode gives way to it while it is there, so that its share is its own", subject=kafka[0].client_id,
+                    observed=f"{len(kafka)} KafkaConsumers", threshold=0, unblocks=unblocks)
+        return found if not old else replace(found, outcome=Outcome.FAIL, message=(
             f"{kafka[0].client_id} at {kafka[0].host} is a KafkaConsumer in the group, and fetches what its owners in"
             " ZooKeeper fetch as well"))
     return passed("nobody consumes beside the group")
@@ -54,7 +54,7 @@ def check_intruders(picture: Picture) -> Verdict:
 def check_mode_kept(picture: Picture) -> Verdict:
     """The mode znode says what this step wants."""
     members, want = members_of(picture), mode.wanted(picture)
-    if want is None or mode.is_kept(picture, members):
+    if want is None or mode.is_wanted(picture, members):
         return passed("the mode is what this step wants")
     world = members.world
     there = "is gone" if world.mode_version < 0 else f"says {world.mode_data.decode(errors='backslashreplace')!r}"
@@ -86,17 +86,17 @@ def check_followed(picture: Picture) -> Verdict:
     members = members_of(picture)
     world = members.world
     follow = world.mode or Mode.ZOOKEEPER
-    for consumer_id, told in sorted(world.acknowledgements.items()):
-        if told is None:
+    for consumer_id, answer in sorted(world.acknowledgements.items()):
+        if answer is None:
             return wait(MODE_NOT_FOLLOWED, f"{consumer_id} does not tell which mode it follows: it is no migration-enabled"
                         " consumer of Switchover's", subject=consumer_id, unblocks="run switchover[consumer] in its pod")
-        if told.waits:
-            return wait(MEMBER_WAITS, f"{consumer_id} does not follow the mode: {told.waits}", subject=consumer_id,
-                        observed=told.mode, threshold=follow, unblocks="what it names")
-        if told.mode is not follow or (world.mode_version >= 0 and told.mode_version != world.mode_version):
+        if answer.waits:
+            return wait(MEMBER_WAITS, f"{consumer_id} does not follow the mode: {answer.waits}", subject=consumer_id,
+                        observed=answer.mode, threshold=follow, unblocks="what it names")
+        if answer.mode is not follow or (world.mode_version >= 0 and answer.mode_version != world.mode_version):
             return wait(MODE_NOT_FOLLOWED, f"{consumer_id} does not follow the mode {follow} of now"
                                            " yet", subject=consumer_id,
-                        observed=f"{told.mode}, version {told.mode_version}",
+                        observed=f"{answer.mode}, version {answer.mode_version}",
                         threshold=f"{follow}, version {world.mode_version}", unblocks="it follows within seconds")
     return passed(f"{len(world.acknowledgements)} members follow the mode {follow}")
 

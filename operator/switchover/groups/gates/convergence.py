@@ -116,8 +116,8 @@ def check_one(picture: Picture) -> Verdict:
         return unknown(COORDINATOR_UNKNOWN, f"no broker answers for group {name}: its coordinator moves", subject=name)
     brokers = sorted(found)
     if len(brokers) > 1:
-        told = " and ".join(f"broker {each}" for each in brokers)
-        return wait(TWO_COORDINATORS, f"{told} answer for group {name}: members of each may own the same partitions",
+        named = " and ".join(f"broker {each}" for each in brokers)
+        return wait(TWO_COORDINATORS, f"{named} answer for group {name}: members of each may own the same partitions",
                     subject=name, observed=", ".join(map(str, brokers)), threshold="one broker",
                     unblocks="restart those that do not lead the group's partition of __consumer_offsets")
     return passed(f"broker {brokers[0]} alone answers for group {name}")

@@ -107,18 +107,18 @@ def _check_baseline(picture: Picture) -> Verdict | None:
 
 def _check_lag(picture: Picture) -> Verdict:
     lag = seen(picture.facts.lag, LAG_UNKNOWN, picture.spec.group)
-    effect, words = lag.gate.effect, _worst(lag)
+    effect, why = lag.gate.effect, _worst(lag)
     if effect is Effect.PASS:
         return passed(f"group {picture.spec.group} keeps up")
     used_to = "" if picture.spec.gates.baseline_ref is None else "what the baseline tells, at most "
     allowed = f"{used_to}{picture.spec.gates.max_time_lag_seconds} s for {picture.spec.gates.lag_pass_seconds} s"
     if effect is Effect.FAIL:
-        return fail(LAG_UNHEALTHY, words, subject=picture.spec.group, threshold=allowed,
+        return fail(LAG_UNHEALTHY, why, subject=picture.spec.group, threshold=allowed,
                     unblocks="look at the members that own these partitions")
     if effect is Effect.INCONCLUSIVE and lag.evaluation.effect is Effect.INCONCLUSIVE:
-        return wait(LAG_NOT_SEEN_YET, words, subject=picture.spec.group, threshold=allowed,
+        return wait(LAG_NOT_SEEN_YET, why, subject=picture.spec.group, threshold=allowed,
                     unblocks="a few successful sweeps; if they go on failing, look at the operator's log for why")
-    return wait(LAG_NOT_HEALTHY_YET, words, subject=picture.spec.group, threshold=allowed, unblocks="the group catches up")
+    return wait(LAG_NOT_HEALTHY_YET, why, subject=picture.spec.group, threshold=allowed, unblocks="the group catches up")
 
 
 def check_recovered(picture: Picture) -> Verdict:
@@ -128,18 +128,18 @@ def check_recovered(picture: Picture) -> Verdict:
 
 
 def _worst(lag: Assessment) -> str:
-    """The partition that is worst off in words; else what else must be true, else how long it has passed."""
+    """The partition that is worst off; else what else must be true, else how long it has passed."""
     if lag.reading.why:
         return lag.reading.why
-    told = list(preconditions(lag.group))
+    found = list(preconditions(lag.group))
     if lag.evaluation.missing:
-        told.append(missing(lag.evaluation.missing[0]))
+        found.append(missing(lag.evaluation.missing[0]))
     rows = [row for row, each in enumerate(lag.partitions) if each in lag.group.expected]
     if rows and (worst := max(rows, key=lambda row: int(lag.judged.effect[row]))) is not None \
             and int(lag.judged.effect[worst]) > int(Effect.PASS):
-        told.append(sentence(lag.partitions[worst], lag.judged, worst))
+        found.append(sentence(lag.partitions[worst], lag.judged, worst))
     passing = int(np.count_nonzero(lag.judged.effect == Effect.PASS))
-    return "; ".join(told) or f"{passing} partitions are well, and must stay so"
+    return "; ".join(found) or f"{passing} partitions are well, and must stay so"
 
 
 LAG_HEALTHY: Gate[Picture] = Gate("LagHealthy", check_lag)

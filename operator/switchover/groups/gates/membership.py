@@ -29,7 +29,7 @@ SESSION_SECONDS = 60.0
 
 
 def new_pods(picture: Picture) -> Iterator[tuple[str, MemberPod]]:
-    """Pods of a mode that the migration brought, on the way there; on the way back those of the original."""
+    """Pods of a mode that the migration brought, on the way there; in a rollback those of the original."""
     back = picture.position.direction == "Backward"
     for _, mode, pod in pods_of(picture):
         if mode and (mode == ORIGINAL) is back and not pod.terminating:
@@ -63,26 +63,26 @@ MESHES = {
 """The annotation of a pod by which a mesh leaves ports of it alone."""
 
 
-def _is_behind_a_sidecar(stranger: str) -> bool:
+def _is_behind_a_sidecar(member: str) -> bool:
     """Whether its connections come from within the broker's own pod: Istio and Kuma hand them on from 127.0.0.6 and ::6."""
-    host = stranger.rpartition(" at ")[2]
+    host = member.rpartition(" at ")[2]
     return host.startswith("127.") or host in ("::1", "::6")
 
 
-def judge_strangers(group: str, strangers: Sequence[str]) -> Verdict:
+def judge_foreign(group: str, foreign: Sequence[str]) -> Verdict:
     """What members of a group that run in no pod of ours mean."""
-    if not strangers:
+    if not foreign:
         return passed("every member runs in a pod of the managed workloads")
-    cure = ("if their pods have just gone, their sessions end; else add their workload to spec.workloads before the"
-            " migration, or stop them")
-    if hidden := [stranger for stranger in strangers if _is_behind_a_sidecar(stranger)]:
+    unblocks = ("if their pods have just gone, their sessions end; else add their workload to spec.workloads before the"
+                " migration, or stop them")
+    if hidden := [member for member in foreign if _is_behind_a_sidecar(member)]:
         host = hidden[0].rpartition(" at ")[2]
         marks = ", ".join(f"{mesh}: {mark}" for mesh, mark in MESHES.items())
-        cure = (f"{host} is a sidecar in the broker's own pod, which hides who is behind it: annotate the brokers' pods so"
-                f" that their mesh leaves the ports of the listeners alone ({marks})")
-    return wait(FOREIGN_MEMBERS, f"members of group {group} run in no pod of spec.workloads: {several(strangers)}; a"
-                " migration cannot end while they stay as they are", subject=", ".join(strangers[:NAMED]),
-                observed=len(strangers), threshold=0, unblocks=cure)
+        unblocks = (f"{host} is a sidecar in the broker's own pod, which hides who is behind it: annotate the brokers' pods"
+                    f" so that their mesh leaves the ports of the listeners alone ({marks})")
+    return wait(FOREIGN_MEMBERS, f"members of group {group} run in no pod of spec.workloads: {several(foreign)}; a"
+                " migration cannot end while they stay as they are", subject=", ".join(foreign[:NAMED]),
+                observed=len(foreign), threshold=0, unblocks=unblocks)
 
 
 def check_new_pods_join(picture: Picture) -> Verdict:
@@ -127,7 +127,7 @@ def check_pods_are_members(picture: Picture) -> Verdict:
 def check_no_foreign_members(picture: Picture) -> Verdict:
     group = group_of(picture)
     fleet_of(picture)
-    return judge_strangers(group.name, [f"{member.client_id} at {member.host}" for member in picture.strangers()])
+    return judge_foreign(group.name, [f"{member.client_id} at {member.host}" for member in picture.foreign_members()])
 
 
 def check_all_moved(picture: Picture) -> Verdict:

@@ -1,7 +1,7 @@
 """The step on record against what is seen: a status is a record, not an order, and anybody may have written it.
 
-What lasts of a step is on the workloads: the claim, what is kept of them and their templates; of a toggle it is the mode in
-ZooKeeper. Steps that move pods look at these themselves, in every pass (`gates/workloads.py`).
+What lasts of a step is on the workloads: the claim, what is stored of them and their templates; of a toggle it is the mode
+in ZooKeeper. Steps that move pods look at these themselves, in every pass (`gates/workloads.py`).
 """
 
 from switchover.answers.observed import Known
@@ -29,8 +29,9 @@ PUT_BACK = "put back the step that was on record (status.history has the moves),
 
 
 def _contradicted(picture: Picture, workload: Workload, seen: str, unblocks: str = PUT_BACK) -> Verdict:
-    told = f"the status says {picture.position.step} and {workload.kind} {workload.name} {seen}: one of the two was changed"
-    return fail(RECORD_CONTRADICTED, f"{told} by something else", subject=workload.name, observed=seen,
+    message = (f"the status says {picture.position.step} and {workload.kind} {workload.name} {seen}: one of the two was"
+               " changed by something else")
+    return fail(RECORD_CONTRADICTED, message, subject=workload.name, observed=seen,
                 threshold="what the steps before leave behind", unblocks=unblocks)
 
 
@@ -57,10 +58,11 @@ def check_record_holds(picture: Picture) -> Verdict:
 def _find(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdict | None:
     at, ours = picture.position, source.claimed_by == picture.uid
     if ours and _is_of_an_older_operator(picture, workload):
-        return _contradicted(picture, workload, "was kept by an older operator, which moves its pods through a Deployment"
-                             f" {workload.name}-switchover", "let the version that began it end it or roll it back")
-    if (kept := _is_foreign(picture, workload, source)) is not None:
-        return kept
+        return _contradicted(picture, workload, "was recorded by an older operator, which moves its pods through a"
+                             f" Deployment {workload.name}-switchover",
+                             "let the version that began it end it or roll it back")
+    if (foreign := _is_foreign(picture, workload, source)) is not None:
+        return foreign
     if at.step == Name.PREFLIGHT:
         return _contradicted(picture, workload, "is claimed by this migration") if ours else None
     if at.step == Name.HAND_OVER:
@@ -74,7 +76,7 @@ def _find(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdi
         return not_claimed(picture, source) if source.claimed_by and not ours else None
     if not ours:
         return not_claimed(picture, source)
-    if not _is_kept(picture, workload):
+    if not _is_stored(picture, workload):
         return _contradicted(picture, workload, "is not kept as it was")
     return _find_left(picture, workload, (TARGET,)) if at.step in TO_INTERMEDIATE else None
 
@@ -88,13 +90,13 @@ def _find_stopped(picture: Picture, workload: Workload, source: MemberWorkload) 
 
 
 def _find_at_the_end(picture: Picture, workload: Workload, *, ours: bool) -> Verdict | None:
-    """Until it is handed over every pod is of the target; afterwards what is kept of it tells whose it was."""
+    """Until it is handed over every pod is of the target; afterwards what is stored of it says whose it was."""
     finished = picture.position.finished
     if not finished and ours and (found := _find_left(picture, workload, (ORIGINAL, INTERMEDIATE))) is not None:
         return found
     if finished and ours:
         return _contradicted(picture, workload, "is claimed still")
-    if _is_kept(picture, workload):
+    if _is_stored(picture, workload):
         return None
     moved = _moved(picture) if finished else None
     if moved is not None and moved.outcome in (Outcome.PASS, Outcome.UNKNOWN):
@@ -104,7 +106,7 @@ def _find_at_the_end(picture: Picture, workload: Workload, *, ours: bool) -> Ver
 
 def _find_left(picture: Picture, workload: Workload, modes: tuple[str, ...]) -> Verdict | None:
     """A template or pod of a mode that no step before this one leaves or makes."""
-    if not picture.replaces or not _is_kept(picture, workload):
+    if not picture.replaces or not _is_stored(picture, workload):
         return None
     if (live := picture.live_mode(workload.name)) in modes:
         return _contradicted(picture, workload, f"has its {live.lower()} template")
@@ -113,19 +115,19 @@ def _find_left(picture: Picture, workload: Workload, modes: tuple[str, ...]) -> 
     return _contradicted(picture, workload, f"has pod {left[0][0]} of its {left[0][1].lower()} template") if left else None
 
 
-def _is_kept(picture: Picture, workload: Workload) -> bool:
+def _is_stored(picture: Picture, workload: Workload) -> bool:
     return fleet_of(picture).originals.get(workload.name) is not None
 
 
 def _is_foreign(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdict | None:
-    """What is kept must be what was written. Where no record of this release tells, it must be what the workload is, as long
-    as nothing of that was changed."""
+    """What is stored must be what was written. Where no record of this release tells, it must be what the workload is, as
+    long as nothing of that was changed."""
     name = change.original_name(workload.kind, workload.name, picture.uid, picture.position.attempt)
-    kept = fleet_of(picture).originals.get(workload.name)
+    stored = fleet_of(picture).originals.get(workload.name)
     proof = picture.made.get(f"ControllerRevision {name}")
-    if kept is None or proof == names.digest(kept):
+    if stored is None or proof == names.digest(stored):
         return None
-    if proof is None and (picture.position.step != Name.BASELINE or kept.get("template") == source.template):
+    if proof is None and (picture.position.step != Name.BASELINE or stored.get("template") == source.template):
         return None
     return _contradicted(
         picture, workload, f"has ControllerRevision {name}, which keeps something else than this migration has put there",
@@ -134,8 +136,8 @@ def _is_foreign(picture: Picture, workload: Workload, source: MemberWorkload) ->
 
 
 def _is_of_an_older_operator(picture: Picture, workload: Workload) -> bool:
-    kept = fleet_of(picture).originals.get(workload.name)
-    return workload.kind is WorkloadKind.DEPLOYMENT and kept is not None and "minReadySeconds" not in kept
+    stored = fleet_of(picture).originals.get(workload.name)
+    return workload.kind is WorkloadKind.DEPLOYMENT and stored is not None and "minReadySeconds" not in stored
 
 
 def _moved(picture: Picture) -> Verdict:

@@ -56,24 +56,24 @@ def check_ready(picture: Picture) -> Verdict:
     """The coordinator answers a heartbeat that names an assignor that does not exist with those that do."""
     if not to_consumer(picture):
         return passed("no member of the consumer protocol is to come")
-    told = seen(picture.facts.readiness, READINESS_UNKNOWN, picture.spec.group)
+    answer = seen(picture.facts.readiness, READINESS_UNKNOWN, picture.spec.group)
     assert picture.spec.protocol is not None
-    if told.refused in NO_RIGHT:
-        return fail(GROUP_RIGHT_MISSING, f"the coordinator refuses our user a heartbeat: {told.refused}",
-                    subject=picture.spec.group, observed=told.refused, threshold="its assignors",
+    if answer.refused in NO_RIGHT:
+        return fail(GROUP_RIGHT_MISSING, f"the coordinator refuses our user a heartbeat: {answer.refused}",
+                    subject=picture.spec.group, observed=answer.refused, threshold="its assignors",
                     unblocks="grant our user Read on the group and Describe on every topic that it subscribes to; the"
                              " members' own users need the same")
-    if told.refused:
-        return fail(PROTOCOL_REFUSED, f"the coordinator does not serve the consumer protocol: {told.refused}",
-                    subject=picture.spec.group, observed=told.refused, threshold="its assignors",
+    if answer.refused:
+        return fail(PROTOCOL_REFUSED, f"the coordinator does not serve the consumer protocol: {answer.refused}",
+                    subject=picture.spec.group, observed=answer.refused, threshold="its assignors",
                     unblocks=f"for UNSUPPORTED_VERSION finalize the feature: {finalize_command(picture)}; if it is, add"
                              " consumer to the brokers' group.coordinator.rebalance.protocols")
     assignor = picture.spec.protocol.remote_assignor
-    if assignor not in told.assignors:
+    if assignor not in answer.assignors:
         return fail(ASSIGNOR_UNKNOWN, f"the brokers have no assignor {assignor}", subject=assignor,
-                    observed=", ".join(told.assignors), threshold=assignor,
+                    observed=", ".join(answer.assignors), threshold=assignor,
                     unblocks="name one of theirs in spec.protocol.remoteAssignor and in the clients' group.remote.assignor")
-    return passed(f"the coordinator serves the consumer protocol with {', '.join(told.assignors)}")
+    return passed(f"the coordinator serves the consumer protocol with {', '.join(answer.assignors)}")
 
 
 def check_offered(picture: Picture) -> Verdict:
@@ -91,7 +91,8 @@ def check_probe_expired(picture: Picture) -> Verdict:
     (docs/facts/groups.md#do-all-members-offer-a-strategy)."""
     broker, opened = coordinator(picture), picture.position.opened
     if broker is None:
-        return unknown(COORDINATOR_UNKNOWN, "the group's coordinator did not tell its settings", subject=picture.spec.group)
+        return unknown(COORDINATOR_UNKNOWN, "the group's coordinator did not return its settings",
+                       subject=picture.spec.group)
     pending = int(broker.settings.get(SHORTEST_SESSION, ITS_DEFAULT)) / 1000 + MARGIN_SECONDS
     since = 0.0 if opened is None else picture.now - opened
     if since < pending:

@@ -41,9 +41,9 @@ def check_ours(picture: Picture) -> Verdict:
             if why := autoscalers.in_the_way(each):
                 return wait(AUTOSCALER_IN_THE_WAY, why, subject=str(each), unblocks=why)
             if not autoscalers.is_paused(each):
-                kept = autoscalers.is_kept(each, fleet.originals.get(workload.name))
+                ours = autoscalers.is_stored(each, fleet.originals.get(workload.name))
                 return wait(AUTOSCALER_ACTIVE, f"{each} may change the number of pods of {source.value}", subject=str(each),
-                            unblocks="it is paused again; stop what woke it (mostly a GitOps tool that applies it)" if kept
+                            unblocks="it is paused again; stop what woke it (mostly a GitOps tool that applies it)" if ours
                             else "it was made since Baseline: delete it until the migration has ended")
     return passed("the workloads are as this migration has them")
 
@@ -105,7 +105,7 @@ def check_autoscalers_paused(picture: Picture) -> Verdict:
 
 
 def check_claimed(picture: Picture) -> Verdict:
-    """Each workload is claimed and what it was is kept: from here on the way back exists."""
+    """Each workload is claimed and what it was is stored: from here on there is a rollback."""
     fleet = fleet_of(picture)
     for workload in picture.spec.workloads:
         source = picture.source(workload.name)

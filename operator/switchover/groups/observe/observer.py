@@ -73,7 +73,7 @@ class GroupConnected(Protocol):
 
 
 class GroupObserver:
-    """Everything of one migration of a group that is looked at. Samples and what seldom changes are kept in memory."""
+    """Everything of one migration of a group that is looked at. Samples and what seldom changes stay in memory."""
 
     def __init__(self, workloads: Workloads, survey: Survey, connected: GroupConnected, clock: Clock,
                  watched: Workloads | None = None) -> None:
@@ -104,7 +104,7 @@ class GroupObserver:
                 raise AssertionError(f"not an effect of this kind of migration: {effect}")
 
     async def leftovers(self, migration: ConsumerGroupMigration) -> list[str]:
-        """All that the migration made or changed and that is still there, in words. Raises Unreachable."""
+        """All that the migration made or changed and that is still there. Raises Unreachable."""
         uid, attempt = migration.metadata.uid, migration.status.attempt
         fleet = await self._fleet(self._workloads, migration.spec, uid, attempt)
         found: list[str] = []
@@ -137,8 +137,8 @@ class GroupObserver:
         named = plan_of(picture.spec).needs(picture.position)
         fleet = await self._known(
             self._fleet(self._workloads if fresh else self._watched, picture.spec, picture.uid, picture.position.attempt))
-        async with asyncio.TaskGroup() as beside:
-            kubernetes = beside.create_task(
+        async with asyncio.TaskGroup() as tasks:
+            kubernetes = tasks.create_task(
                 self._kubernetes(named, replace(picture, facts=Facts(fleet=fleet, lease_holder=lease_holder)), fresh))
             return await self._group(named, picture, kubernetes, fresh)
 
@@ -187,7 +187,7 @@ class GroupObserver:
         return Fleet(sources={workload.name: found.get(workload.name) for workload in spec.workloads}, originals=originals)
 
     async def _kubernetes(self, named: Set[str], picture: Picture, fresh: bool) -> Facts:
-        """The picture's, with what is asked beside the workloads."""
+        """The picture's, with what is asked besides the workloads."""
         facts = picture.facts
         if Need.RIGHTS in named:
             rights = await self._known(self._survey.missing_rights(_credentials(picture.spec)))
@@ -223,7 +223,7 @@ class GroupObserver:
         return dict(zip((trial.name for trial in every), found, strict=True))
 
     async def _usual(self, spec: ConsumerGroupMigrationSpec) -> Observed[WeeklyBaseline | str]:
-        """What the group is used to, or in words why its ConfigMap does not tell."""
+        """What the group is used to, or why its ConfigMap does not say."""
         if (wanted := spec.gates.baseline_ref) is None:
             return NOT_ASKED
 

@@ -43,8 +43,9 @@ class BothStores:
         committed = await self._zookeeper.offsets(group)
         reading = sweep.readings[group]
         self.last = StoreSample(at, {
-            each: Stored(committed.get(each), None if told.committed == NONE else told.committed, told.start, told.end)
-            for each, told in reading.offsets.items()})
+            each: Stored(committed.get(each), None if offsets.committed == NONE else offsets.committed,
+                         offsets.start, offsets.end)
+            for each, offsets in reading.offsets.items()})
         return replace(sweep, readings={group: replace(reading, offsets=dict(_merged(reading.offsets, committed)))})
 
     async def close(self) -> None:
@@ -53,11 +54,11 @@ class BothStores:
 
 def _merged(kafka: Mapping[TopicPartition, Offsets],
             zookeeper: Mapping[TopicPartition, int]) -> Iterator[tuple[TopicPartition, Offsets]]:
-    for each, told in kafka.items():
-        yield each, told._replace(committed=max(told.committed, min(zookeeper.get(each, NONE), told.end)))
+    for each, offsets in kafka.items():
+        yield each, offsets._replace(committed=max(offsets.committed, min(zookeeper.get(each, NONE), offsets.end)))
 
 
-KEPT_SECONDS = 600.0
+STORED_SECONDS = 600.0
 """How far samples reach back, once something has begun; before that nothing looks further back than to the last one."""
 Offsets = Mapping[TopicPartition, tuple[int | None, int]]
 """Of each partition the commit, and the end of what there is to consume."""
@@ -117,7 +118,7 @@ class GroupSamples:
         epoch = group.value.epoch if members is None else members.generation
         before = self._samples[-1].offsets if self._samples else {}
         self._keep(GroupSample(now, epoch, _shared(self._collector.left(name), before), self._collector.judge(name).stood),
-                   picture.spec.gates.quiet_seconds, 0.0 if picture.position.step == PREFLIGHT else KEPT_SECONDS)
+                   picture.spec.gates.quiet_seconds, 0.0 if picture.position.step == PREFLIGHT else STORED_SECONDS)
         self._partitions = Known({name: count for name, count in sweep.value.partitions.items() if name in topics}, sweep.at)
         opened = picture.position.opened
         own = (_lag_group(group.value, self._partitions.value) if members is None
@@ -127,9 +128,9 @@ class GroupSamples:
             name, own, None if opened is None else round(opened * 1000),
             baseline if isinstance(baseline, WeeklyBaseline) else None), sweep.at)
 
-    def _keep(self, sample: GroupSample, quiet_seconds: int, kept_seconds: float) -> None:
+    def _keep(self, sample: GroupSample, quiet_seconds: int, stored_seconds: float) -> None:
         self._samples.append(sample)
-        while sample.at - self._samples[0].at > kept_seconds:
+        while sample.at - self._samples[0].at > stored_seconds:
             self._samples.popleft()
         if self._both is not None and self._both.last is not None:
             self._stores.append(self._both.last)
@@ -138,7 +139,7 @@ class GroupSamples:
 
 
 def _shared(found: Offsets, before: Offsets) -> Offsets:
-    """What was found, of which nothing is kept twice that is as it was in the sample before: most of a group that rests."""
+    """What was found, nothing stored twice that is as it was in the sample before: most of a group that rests."""
     if found == before:
         return before
     known = {each: (each, value) for each, value in before.items()}

@@ -1,7 +1,7 @@
 """What must hold before anything is touched: docs/preflight-groups.md lists it.
 
 A chain of pure checks over facts that were gathered once. A check finds Blockers, which shut its gate, Warnings and Infos,
-which do not, each with its cure. docs/preflight-groups.md lists them.
+which do not, each with what to do. docs/preflight-groups.md lists them.
 """
 
 from switchover.engine.gate import Gate

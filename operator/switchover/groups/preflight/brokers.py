@@ -40,7 +40,7 @@ def find_refusals(picture: Picture) -> Iterator[Verdict]:
         "__consumer_offsets": facts.offsets_topic, "the consumer protocol": facts.readiness,
         "our rights in Kubernetes": facts.missing_rights,
         "ZooKeeper": facts.zookeeper, "our rights in ZooKeeper": facts.missing_zookeeper_rights,
-        **{f"broker {broker}": told for broker, told in facts.brokers.items()},
+        **{f"broker {broker}": answer for broker, answer in facts.brokers.items()},
     }
     if not any(isinstance(reading, Known) for reading in readings.values()):
         raise Unseen(unknown(NOT_OBSERVED, "nothing could be read yet"))
@@ -53,8 +53,8 @@ def find_refusals(picture: Picture) -> Iterator[Verdict]:
 def find_missing_rights(picture: Picture) -> Iterator[Verdict]:
     missing = seen(picture.facts.missing_rights, NOT_OBSERVED, "our rights in Kubernetes")
     if missing:
-        told = ", ".join(missing[:20])
-        yield fail(KUBERNETES_RIGHT_MISSING, f"this account may not {told} in its namespace", subject="Role switchover",
+        listed = ", ".join(missing[:20])
+        yield fail(KUBERNETES_RIGHT_MISSING, f"this account may not {listed} in its namespace", subject="Role switchover",
                    observed=f"{len(missing)} missing", threshold="all that the chart's Role grants",
                    unblocks="install the chart's Role, or grant these")
 
@@ -82,29 +82,30 @@ STUCK_FROM = (4, 3)
 def find_old_brokers(picture: Picture) -> Iterator[Verdict]:
     if picture.spec.protocol is None:
         return
-    for broker_id, told in brokers(picture).items():
-        if told.release < FIRST:
+    for broker_id, broker in brokers(picture).items():
+        if broker.release < FIRST:
             yield fail(WRONG_KAFKA_VERSION, f"broker {broker_id} is older than Kafka 4.0: its consumer protocol is a"
                        " preview",
-                       subject=f"broker {broker_id}", observed=".".join(map(str, told.release)), threshold="4.0",
+                       subject=f"broker {broker_id}", observed=".".join(map(str, broker.release)), threshold="4.0",
                        unblocks="upgrade every broker to 4.0 or newer")
-        elif told.group_version < 1:
-            yield fail(FEATURE_NOT_FINALIZED, f"broker {broker_id} runs {'.'.join(map(str, told.release))}, but the feature"
-                       " group.version is not finalized: the software alone does not do it", subject=f"broker {broker_id}",
-                       observed=told.group_version, threshold=1, unblocks=finalize_command(picture))
+        elif broker.group_version < 1:
+            yield fail(FEATURE_NOT_FINALIZED, f"broker {broker_id} runs {'.'.join(map(str, broker.release))}, but the"
+                       " feature group.version is not finalized: the software alone does not do it",
+                       subject=f"broker {broker_id}", observed=broker.group_version, threshold=1,
+                       unblocks=finalize_command(picture))
 
 
 def find_policy(picture: Picture) -> Iterator[Verdict]:
     """Only the coordinator's value counts, and any broker may become it: all must say the same."""
     if picture.spec.protocol is None or picture.offline:
         return
-    policies = {broker_id: told.settings.get(POLICY, "").lower() for broker_id, told in brokers(picture).items()
-                if told.release >= FIRST}                             # older ones have a finding of their own
+    policies = {broker_id: broker.settings.get(POLICY, "").lower() for broker_id, broker in brokers(picture).items()
+                if broker.release >= FIRST}                              # older ones have a finding of their own
     if not policies:
         return
-    told = ", ".join(f"{broker_id}: {policy or 'none'}" for broker_id, policy in policies.items())
+    observed = ", ".join(f"{broker_id}: {policy or 'none'}" for broker_id, policy in policies.items())
     if len(set(policies.values())) > 1:
-        yield fail(POLICIES_DIFFER, f"the brokers do not have the same {POLICY}", subject=POLICY, observed=told,
+        yield fail(POLICIES_DIFFER, f"the brokers do not have the same {POLICY}", subject=POLICY, observed=observed,
                    threshold="one value", unblocks="set the same on every broker: it needs a restart of each")
         return
     policy = next(iter(policies.values()))
@@ -112,32 +113,33 @@ def find_policy(picture: Picture) -> Iterator[Verdict]:
     if policy not in forward:
         yield fail(POLICY_FORBIDS, f"{POLICY} is {policy or 'not set'}: the coordinator refuses the members of the new"
                    " protocol",
-                   subject=POLICY, observed=told, threshold=" or ".join(sorted(forward)),
+                   subject=POLICY, observed=observed, threshold=" or ".join(sorted(forward)),
                    unblocks=f"set it to bidirectional on every broker (a restart of each); or {OFFLINE}")
     elif policy not in back:
-        yield from _one_way(picture, policy, told)
+        yield from _one_way(picture, policy, observed)
 
 
-def _one_way(picture: Picture, policy: str, told: str) -> Iterator[Verdict]:
+def _one_way(picture: Picture, policy: str, observed: str) -> Iterator[Verdict]:
     assert picture.spec.protocol is not None
     stuck = to_consumer(picture) and any(each.release >= STUCK_FROM for each in brokers(picture).values())
     message = f"{POLICY} is {policy}: the group does not go back online"
     if stuck:
         message += ("; from Kafka 4.3 on its partitions lose their owners when the last new member leaves, and a rollback"
                     " restarts one more pod to heal that")
-    cure = "set it to bidirectional on every broker (a restart of each), or spec.protocol.acceptNoOnlineRollback to true"
+    unblocks = "set it to bidirectional on every broker (a restart of each), or spec.protocol.acceptNoOnlineRollback to true"
     if picture.spec.protocol.accept_no_online_rollback:
-        yield warn(NO_ONLINE_ROLLBACK, message, subject=POLICY, observed=told, threshold="bidirectional", cure=cure)
+        yield warn(NO_ONLINE_ROLLBACK, message, subject=POLICY, observed=observed, threshold="bidirectional", cure=unblocks)
     else:
-        yield fail(NO_ONLINE_ROLLBACK, message, subject=POLICY, observed=told, threshold="bidirectional", unblocks=cure)
+        yield fail(NO_ONLINE_ROLLBACK, message, subject=POLICY, observed=observed, threshold="bidirectional",
+                   unblocks=unblocks)
 
 
 def find_unclear_release(picture: Picture) -> Iterator[Verdict]:
-    """Patch releases are not told on the wire."""
+    """Patch releases are not sent on the wire."""
     if picture.spec.protocol is None:
         return
     topic = offsets_topic_of(picture)
-    if topic.compressed and any(told.release < REPAIRED for told in brokers(picture).values()):
+    if topic.compressed and any(broker.release < REPAIRED for broker in brokers(picture).values()):
         yield warn(CHECK_PATCH_RELEASE, "in 4.0.2, 4.1.1, 4.1.2, 4.2.0, 4.2.1, 4.3.0 and 4.3.1 a large group may be damaged"
                    " when it is converted and offsets.topic.compression.codec is set (KAFKA-20845); brokers do not tell"
                    " their patch release",
@@ -160,7 +162,7 @@ PROTOCOLS = 2
 def find_too_many_members(picture: Picture) -> Iterator[Verdict]:
     broker, found = coordinator(picture), group_of(picture)
     if broker is None:
-        yield unknown(COORDINATOR_UNKNOWN, "the group's coordinator did not tell its settings", subject=found.name)
+        yield unknown(COORDINATOR_UNKNOWN, "the group's coordinator did not return its settings", subject=found.name)
         return
     if picture.offline:
         return

@@ -1,4 +1,4 @@
-"""What the new pods are told, as far as their variables and arguments show it."""
+"""What the new pods are given, as far as their variables and arguments show it."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -69,9 +69,9 @@ OFFLINE = "set spec.protocol.strategy to Offline: all members are stopped, then 
 
 
 def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
-    told = picture.facts.group
-    if not isinstance(told, Known) and told.malformed:
-        yield fail(MALFORMED_MEMBER, told.why, subject=picture.spec.group,
+    answer = picture.facts.group
+    if not isinstance(answer, Known) and answer.malformed:
+        yield fail(MALFORMED_MEMBER, answer.why, subject=picture.spec.group,
                    unblocks="stop that member, or give it a client that speaks the consumer protocol")
         return
     found = group_of(picture)

@@ -87,10 +87,10 @@ def _as_flagger_does(name: str) -> str:
 
 def _owned(source: MemberWorkload) -> Verdict:
     """Somebody keeps it."""
-    message, cure = f"{source} belongs to {source.owner}", f"change {source.owner} itself, or migrate by hand"
+    message, unblocks = f"{source} belongs to {source.owner}", f"change {source.owner} itself, or migrate by hand"
     if source.owner.startswith(f"{CANARY} "):
-        message, cure = f"{message} of Flagger", _as_flagger_does(source.name.removesuffix(PRIMARY))
-    return fail(WORKLOAD_OWNED, f"{message}, which would put back what is changed", subject=source.name, unblocks=cure)
+        message, unblocks = f"{message} of Flagger", _as_flagger_does(source.name.removesuffix(PRIMARY))
+    return fail(WORKLOAD_OWNED, f"{message}, which would put back what is changed", subject=source.name, unblocks=unblocks)
 
 
 def _run_by(picture: Picture, source: MemberWorkload) -> Verdict | None:
@@ -131,7 +131,7 @@ def _missing(picture: Picture, workload: Workload) -> Verdict:
 
 
 def _changes_wrongly(workload: Workload, source: MemberWorkload) -> Iterator[Verdict]:
-    """Nothing, since what cannot be told from what was before it is never seen to be done; or more than a patch may."""
+    """No change at all, which is never seen to be done; or more than a patch may change."""
     modes = [source.template]
     for name, change in (("bridge", workload.bridge), ("template", workload.template)):
         if change is None:
@@ -154,7 +154,7 @@ def find_not_allowed(picture: Picture) -> Iterator[Verdict]:
     for workload in picture.spec.workloads:
         present = ""
         if workload.name in there:
-            with suppress(Unsupported):                              # told above
+            with suppress(Unsupported):                              # found above
                 present = container_of(there[workload.name].template, workload.container)[1].get("image", "")
         for name, change in (("bridge", workload.bridge), ("template", workload.template)):
             if change is not None and change.image is not None:
@@ -171,7 +171,7 @@ def find_not_allowed(picture: Picture) -> Iterator[Verdict]:
 
 def _brought_in(policy: Policy, workload: Workload, name: str, change: ContainerChange,
                 before: Mapping[str, Any]) -> Iterator[Verdict]:
-    """What the patch alone brings in: the image that is named beside it replaces its own."""
+    """What the patch alone brings in: the image that is named next to it replaces its own."""
     field, after = f"spec.workloads[{workload.name}].{name}.patch", changed(before, workload.container, change)
     for container, image, present in bounds.images(before, after):
         if container != f"containers[{workload.container}]" or change.image is None:
@@ -194,15 +194,15 @@ def _find_claim(policy: Policy, field: str, claim: str) -> Iterator[Verdict]:
 
 def find_refused_change(picture: Picture) -> Iterator[Verdict]:
     """Each change of a template, as the API server and its admission would make it: a dry run."""
-    told = picture.facts.trials
+    answers = picture.facts.trials
     for trial in (each for source in workloads(picture) if picture.replaces
                   for each in trials_of(picture.workload(source.name), source)):
         not_made = Unknown(f"no dry run was made on {trial.source}")
-        outcome = told.value.get(trial.name, not_made) if isinstance(told, Known) else told
+        outcome = answers.value.get(trial.name, not_made) if isinstance(answers, Known) else answers
         workload, _, name = trial.name.rpartition(".")
         change = f"the {name} of spec.workloads {workload}"
         if isinstance(outcome, Known):
-            if otherwise := trial.kept_otherwise(outcome.value):
+            if otherwise := trial.stored_otherwise(outcome.value):
                 yield fail(CHANGE_UNDONE, f"of {change} the API server or its admission keeps something else at"
                            f" {several(otherwise)}", subject=workload, observed=several(otherwise),
                            unblocks="write there what it keeps, as kubectl get --output yaml shows it; or have the mutating"

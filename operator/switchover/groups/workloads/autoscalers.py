@@ -7,7 +7,7 @@ KEDA would put its own HPA back: its ScaledObject is paused by the annotation th
 HPA (kedacore/keda discussion 6800) and leaves the replicas alone.
 
 Replicas are written through /scale only. That leaves the replicas of a Deployment that Git describes without them to us,
-and an autoscaler's trace and ours can be told apart (`Manager.subresource`).
+and an autoscaler's trace and ours can be distinguished (`Manager.subresource`).
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _DISABLED = {"selectPolicy": "Disabled"}
 
 
 def in_the_way(autoscaler: Autoscaler) -> str:
-    """Why this one cannot be paused, in words; "" when `pause` can."""
+    """Why this one cannot be paused; "" when `pause` can."""
     if autoscaler.kind == SCALED_OBJECT:
         if PAUSED_REPLICAS in autoscaler.settings:
             return (f"{autoscaler} holds the replicas at {autoscaler.settings[PAUSED_REPLICAS]}: take its annotation"
@@ -35,13 +35,13 @@ def in_the_way(autoscaler: Autoscaler) -> str:
 
 
 def is_paused(autoscaler: Autoscaler) -> bool:
-    """Whether it is told to leave the replicas alone; of a ScaledObject, that KEDA has heard it."""
+    """Whether it is set to leave the replicas alone; of a ScaledObject, that KEDA has heard it."""
     if autoscaler.kind == SCALED_OBJECT:
-        return _is_told(autoscaler) and autoscaler.confirmed
-    return autoscaler.kind == HPA and _is_told(autoscaler)
+        return _is_set(autoscaler) and autoscaler.confirmed
+    return autoscaler.kind == HPA and _is_set(autoscaler)
 
 
-def _is_told(autoscaler: Autoscaler) -> bool:
+def _is_set(autoscaler: Autoscaler) -> bool:
     if autoscaler.kind == SCALED_OBJECT:
         return autoscaler.settings.get(PAUSED) == "true"
     behavior = autoscaler.settings.get("behavior") or {}
@@ -49,15 +49,15 @@ def _is_told(autoscaler: Autoscaler) -> bool:
     return disabled and autoscaler.settings.get("minReplicas", 1) == 1
 
 
-def is_kept(autoscaler: Autoscaler, original: Mapping[str, Any] | None) -> bool:
-    """Whether its settings of before are among what is kept of its workload (`change.original_manifest`)."""
+def is_stored(autoscaler: Autoscaler, original: Mapping[str, Any] | None) -> bool:
+    """Whether its settings of before are among what is stored of its workload (`change.original_manifest`)."""
     return original is not None and str(autoscaler) in original["autoscalers"]
 
 
 def pause(autoscaler: Autoscaler) -> Patch | None:
-    """Tell it to leave the replicas alone; None when it is told so."""
+    """Set it to leave the replicas alone; None when it is set so."""
     assert not in_the_way(autoscaler), f"{autoscaler} cannot be paused"
-    if _is_told(autoscaler):
+    if _is_set(autoscaler):
         return None
     operations: list[Mapping[str, Any]]
     if autoscaler.kind == HPA:
@@ -71,7 +71,7 @@ def pause(autoscaler: Autoscaler) -> Patch | None:
 
 
 def resume(autoscaler: Autoscaler, original: Mapping[str, Any]) -> Patch | None:
-    """Give it the settings that were kept (`change.original_manifest`); None when it has them."""
+    """Give it the settings that were stored (`change.original_manifest`); None when it has them."""
     paths = ({"minReplicas": "/spec/minReplicas", "behavior": "/spec/behavior"} if autoscaler.kind == HPA
              else {PAUSED: annotation(PAUSED)})
     operations: list[Mapping[str, Any]] = []

@@ -15,7 +15,7 @@ from switchover.api.consumer_group_migration import Workload
 from switchover.engine.policy import repository
 from switchover.groups.picture import Picture
 from switchover.groups.workloads.change import Unsupported, Wanted, changed, differing
-from switchover.groups.workloads.places import ABSENT, Item, differences, found, words
+from switchover.groups.workloads.places import ABSENT, Item, as_text, differences, found
 from switchover.kubernetes.members import MemberWorkload
 from switchover.kubernetes.strategic_merge import MERGE_KEYS
 
@@ -35,22 +35,22 @@ SECRETS = (("secret", "secretName"), ("secret", "name"), ("secretKeyRef", "name"
 
 
 def beyond(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """What the patch changes that it may not, in words that name the place."""
+    """What the patch changes that it may not, naming the place."""
     for place in differences(before, after):
         match place:
             case ("metadata", "annotations" | "labels", *_):
                 pass                                                 # the chart allows them (policy.py)
             case ("metadata", *_):
-                yield f"{words(place)}: of the metadata only annotations and labels may change"
+                yield f"{as_text(place)}: of the metadata only annotations and labels may change"
             case ("spec", field, *_) if field not in SPEC:
-                yield f"{words(place)} is none of what configures an application: {', '.join(sorted(SPEC))}"
+                yield f"{as_text(place)} is none of what configures an application: {', '.join(sorted(SPEC))}"
     for volume in after["spec"].get("volumes", ()):
         place = ("spec", "volumes", Item("name", volume["name"]))
-        yield from _sources(found(before, place), volume, words(place))
+        yield from _sources(found(before, place), volume, as_text(place))
     for field in ("initContainers", "containers"):
         for each in after["spec"].get(field, ()):
             place = ("spec", field, Item("name", each["name"]))
-            yield from _rights(found(before, (*place, "securityContext")), each.get("securityContext", {}), words(place))
+            yield from _rights(found(before, (*place, "securityContext")), each.get("securityContext", {}), as_text(place))
 
 
 def _sources(before: Any, after: Mapping[str, Any], at: str) -> Iterator[str]:
@@ -167,7 +167,7 @@ class Trial:
         """The JSON patch to try: no fence, since nothing is stored."""
         return ({"op": "replace", "path": "/spec/template", "value": dict(self.wanted)},)
 
-    def kept_otherwise(self, template: Mapping[str, Any]) -> tuple[str, ...]:
+    def stored_otherwise(self, template: Mapping[str, Any]) -> tuple[str, ...]:
         """Where the template that the API server would keep is not what is wanted."""
         return differing(replace(self.source, template=template), self.container, self.wanted)
 

@@ -1,4 +1,4 @@
-"""The change of a workload's template, and the way back to exactly what was there.
+"""The change of a workload's template, and its rollback to exactly what was there.
 
 Only image, variables and arguments of the named container are written, and the places that a patch changes (places.py);
 whatever else somebody changes in the template meanwhile stays theirs. A JSON patch and not server-side apply: apply cannot
@@ -14,7 +14,7 @@ from typing import Any
 from switchover.api.consumer_group_migration import ContainerChange
 from switchover.api.template_patch import parsed
 from switchover.engine.effects import Patch
-from switchover.groups.workloads.places import Item, Place, differences, found, is_there, operations, outermost, words
+from switchover.groups.workloads.places import Item, Place, as_text, differences, found, is_there, operations, outermost
 from switchover.kubernetes import json_patch, names
 from switchover.kubernetes.members import KINDS, MemberWorkload
 from switchover.kubernetes.strategic_merge import BadPatch, merged
@@ -90,7 +90,7 @@ def differing(workload: MemberWorkload, container: str, wanted: Mapping[str, Any
     """Which of image, env and args of the container, and of the places that a patch changes, are not those of the `wanted`
     template.
 
-    In the words that managedFields are read in (`Manager.parts`), so that `gitops.last_writer` tells who wrote them.
+    In the form that managedFields are read in (`Manager.parts`), so that `gitops.last_writer` tells who wrote them.
     """
     container_of(wanted, container)
     return tuple(_words(place) for place in _differing(workload, container, wanted))
@@ -120,7 +120,7 @@ def _words(place: Place) -> str:
         case ("spec", "containers", Item(value=container), field) if field in FIELDS:
             return f"{field} of {container}"
         case _:
-            return words(place)
+            return as_text(place)
 
 
 EMPTY: Mapping[str, Any] = {"op": "test", "path": "/spec/replicas", "value": 0}
@@ -130,7 +130,7 @@ EMPTY: Mapping[str, Any] = {"op": "test", "path": "/spec/replicas", "value": 0}
 def write(workload: MemberWorkload, container: str, wanted: Mapping[str, Any], purpose: str,
           *held: Mapping[str, Any]) -> Patch:
     """Give the template what the `wanted` one has in the places that are the migration's: the change on the way forward, the
-    original or the intermediate on the way back.
+    original or the intermediate in a rollback.
 
     `held` are the operations that keep its pods from being replaced at once (deployment.py, stateful_set.py) or that test
     that it has none: the API server refuses the whole (Fenced) where they do not hold. Raises Unsupported when the container
@@ -144,7 +144,7 @@ def write(workload: MemberWorkload, container: str, wanted: Mapping[str, Any], p
     return patch(workload, [json_patch.unchanged(workload.generation), *held, *written], purpose)
 
 
-# --- what is kept, and whose it is --------------------------------------------------------------------------------------
+# --- what is stored, and whose it is ------------------------------------------------------------------------------------
 
 
 def original_name(kind: str, name: str, uid: str, attempt: int) -> str:
@@ -153,7 +153,7 @@ def original_name(kind: str, name: str, uid: str, attempt: int) -> str:
 
 
 def original_manifest(workload: MemberWorkload, uid: str, attempt: int, labels: Mapping[str, str]) -> dict[str, Any]:
-    """What the way back needs; nobody owns it, so that nothing can take it away, and its data can never change."""
+    """What a rollback needs; nobody owns it, so that nothing can take it away, and its data can never change."""
     return {
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",

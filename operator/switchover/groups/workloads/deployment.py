@@ -11,7 +11,7 @@ So a batch rises (`maxSurge`), is judged, and its predecessors fall (`maxUnavail
 paused: then nothing moves, whoever changes the template or takes the hold off. Where there is no room for a surge, the
 predecessors fall first.
 
-The template is changed in the patch that holds, and on the way back as well: the ReplicaSet that becomes the newest again
+The template is changed in the patch that holds, and in a rollback as well: the ReplicaSet that becomes the newest again
 counts as available for a moment, so that nothing falls before its controller has said that none is.
 """
 
@@ -43,13 +43,13 @@ Operations = tuple[Mapping[str, Any], ...]
 
 
 def check_movable(source: MemberWorkload, *, in_place: bool) -> None:
-    """Raises Unsupported in words when a new pod could not run beside those that it is to follow."""
+    """Raises Unsupported when a new pod could not run next to those that it is to follow."""
     if in_place:
         return
-    cure = "or set spec.rollout.surge to 0, so that pods leave before their successors start"
+    hint = "or set spec.rollout.surge to 0, so that pods leave before their successors start"
     pod = source.template["spec"]
     for name, port in _host_ports(pod):
-        raise Unsupported(f"container {name} takes port {port} of its node, which two pods cannot share: give it up, {cure}")
+        raise Unsupported(f"container {name} takes port {port} of its node, which two pods cannot share: give it up, {hint}")
     for volume in pod.get("volumes", []):
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         if claim is None:
@@ -59,7 +59,7 @@ def check_movable(source: MemberWorkload, *, in_place: bool) -> None:
         if not SHARED & {*source.claims[claim]}:
             modes = ", ".join(source.claims[claim])
             raise Unsupported(f"PersistentVolumeClaim {claim} is {modes}: new pods could not mount it beside the others;"
-                              f" use a claim with ReadWriteMany, {cure}")
+                              f" use a claim with ReadWriteMany, {hint}")
 
 
 def _host_ports(pod: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
@@ -183,14 +183,14 @@ def _fall(workload: MemberWorkload, moved: int, worth: leaving.Worth) -> tuple[P
         workload, 0, moved, f"{moved} of {workload.replicas} pods to its template")
 
 
-def restore(workload: MemberWorkload, kept: Mapping[str, Any]) -> Patch:
+def restore(workload: MemberWorkload, original: Mapping[str, Any]) -> Patch:
     """Give the user's own fields back; only while it `is_of_one`, and nobody has written it since: nothing restarts, but for
     what somebody else has changed meanwhile.
     """
     operations: list[Mapping[str, Any]] = [*as_read(workload.uid, workload.resource_version),
-                                           {"op": "replace", "path": "/spec/strategy", "value": kept["updateStrategy"]}]
-    for path, now, before in (("/spec/minReadySeconds", workload.min_ready, kept["minReadySeconds"]),
-                              ("/spec/progressDeadlineSeconds", workload.deadline, kept["progressDeadlineSeconds"])):
+                                           {"op": "replace", "path": "/spec/strategy", "value": original["updateStrategy"]}]
+    for path, now, before in (("/spec/minReadySeconds", workload.min_ready, original["minReadySeconds"]),
+                              ("/spec/progressDeadlineSeconds", workload.deadline, original["progressDeadlineSeconds"])):
         if before:
             operations.append({"op": "add", "path": path, "value": before})
         elif now:
@@ -200,10 +200,10 @@ def restore(workload: MemberWorkload, kept: Mapping[str, Any]) -> Patch:
     return patch(workload, operations, "rolled by its own settings again")
 
 
-def is_restored(workload: MemberWorkload, kept: Mapping[str, Any]) -> bool:
+def is_restored(workload: MemberWorkload, original: Mapping[str, Any]) -> bool:
     """Whether its settings are the user's own."""
     return not workload.paused and (workload.update_strategy, workload.min_ready, workload.deadline) == (
-        kept["updateStrategy"], kept["minReadySeconds"], kept["progressDeadlineSeconds"])
+        original["updateStrategy"], original["minReadySeconds"], original["progressDeadlineSeconds"])
 
 
 def _surplus(workload: MemberWorkload) -> int:
@@ -248,7 +248,7 @@ def _paused() -> Mapping[str, Any]:
 
 
 class Deployments(MemberKind):
-    """Pods rise beside those that they follow, or these fall first; which one fills which slot does not matter."""
+    """Pods rise next to those that they follow, or these fall first; which one fills which slot does not matter."""
 
     rises = True
 
@@ -302,9 +302,9 @@ class Deployments(MemberKind):
                         " replace all its pods at once, so it is held again", subject=source.name, observed=source.min_ready,
                         threshold=HOLD_SECONDS, unblocks=unblocks)
         shape = source.update_strategy.get("rollingUpdate") or {}
-        told = ", ".join([source.update_strategy["type"], *(f"{name} {value}" for name, value in sorted(shape.items()))])
+        strategy = ", ".join([source.update_strategy["type"], *(f"{name} {value}" for name, value in sorted(shape.items()))])
         return wait(STRATEGY_RESET, f"{who} set the strategy of {source}: pods beside the batch could rise or fall by it, so"
-                    " it is set again", subject=source.name, observed=told,
+                    " it is set again", subject=source.name, observed=strategy,
                     threshold="maxSurge or maxUnavailable, the other 0", unblocks=unblocks)
 
     def hold_again(self, source: MemberWorkload) -> tuple[Effect, ...]:

@@ -1,7 +1,7 @@
 """The kinds of workload that can be moved.
 
 To add one: its name in `api/consumer_group_migration.py` and in `kubernetes/members.py`, how it is read in
-`kubernetes/client/member_workloads.py`, a class beside this file, and its line here; the chart's Role grants the rights.
+`kubernetes/client/member_workloads.py`, a class next to this file, and its line here; the chart's Role grants the rights.
 """
 
 from switchover.groups.workloads.deployment import Deployments

@@ -18,7 +18,7 @@ class MemberKind(ABC):
     """One kind of workload."""
 
     rises: bool = False
-    """Whether new pods run beside those that they are to follow, unless `spec.rollout.surge` is 0."""
+    """Whether new pods run next to those that they are to follow, unless `spec.rollout.surge` is 0."""
 
     def check_movable(self, picture: Picture, source: MemberWorkload) -> None:
         """Raises Unsupported where its pods cannot be replaced batch by batch."""
@@ -45,7 +45,7 @@ class MemberKind(ABC):
         """The pod of its template that fills a slot, once it is Ready; it has the template of the slot's mode."""
 
     def fall(self, source: MemberWorkload) -> Iterable[Effect]:
-        """What has pods of earlier templates leave, Ready or not, where those of the template have risen beside them."""
+        """What has pods of earlier templates leave, Ready or not, where those of the template have risen next to them."""
         return ()
 
     def find_lost_hold(self, picture: Picture, source: MemberWorkload) -> Verdict | None:

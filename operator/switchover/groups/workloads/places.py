@@ -34,7 +34,7 @@ class Absent:
 ABSENT: Final = Absent()
 
 
-def words(place: Place) -> str:
+def as_text(place: Place) -> str:
     """spec.volumes[config].configMap.name"""
     text = ""
     for step in place:
@@ -103,7 +103,7 @@ def outermost(places: Sequence[Place]) -> tuple[Place, ...]:
 def is_there(live: Any, wanted: Any, modes: Sequence[Any], at: str | Item = "") -> bool:
     """Whether what is wanted is there, as the API server keeps it.
 
-    It fills in fields that nobody named: what is there beside is its own, unless one of the modes has that field. `modes`
+    It fills in fields that nobody named: what is there besides is its own, unless one of the modes has that field. `modes`
     are the values of all of them at the same place, whose last step is `at`.
     """
     if isinstance(live, Mapping) and isinstance(wanted, Mapping):

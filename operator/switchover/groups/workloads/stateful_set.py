@@ -4,7 +4,7 @@ What Kubernetes does, as seen on 1.36 (tests/apiserver/test_member_stateful_sets
 
 * At or above the partition a pod is made of the update revision, and replaced when it has another, highest ordinal first,
   one at a time, waiting for Ready in between. It is deleted, not evicted: no disruption budget is asked.
-* Below the partition nothing is replaced, but a pod that goes away is made anew of `status.currentRevision`, which need not
+* Below the partition nothing is replaced, but a pod that goes away is made again of `status.currentRevision`, which need not
   be the one that it had. It becomes the update revision when all pods have that and are Ready, and under OnDelete never:
   a StatefulSet that was created with it long ago still points to its very first template.
 * With OrderedReady a pod that never gets Ready stops everything, its own replacement by a better template too. It has to be
@@ -12,7 +12,7 @@ What Kubernetes does, as seen on 1.36 (tests/apiserver/test_member_stateful_sets
 
 Forward, and back from the end of a roll: `settle` where the strategy is OnDelete, await `settled`, `hold`, and only then
 change the template. Back: `hold` at once, then the template; a pod that goes away meanwhile is made of the current revision,
-which is where it comes from or where it goes. Forward again from the middle of the way back: as soon as it `comes_back`.
+which is where it comes from or where it goes. Forward again from the middle of a rollback: as soon as it `comes_back`.
 """
 
 from collections.abc import Iterator, Mapping
