@@ -28,8 +28,7 @@ from switchover.groups.coordination.brokers import CAPACITY
 from switchover.groups.coordination.members import Members
 from switchover.groups.coordination.membership import CONVERGED, COVERED
 from switchover.groups.coordination.mode import SetMode
-from switchover.groups.coordination.offsets import find_hazards
-from switchover.groups.coordination.preflight import find_wrong_group
+from switchover.groups.coordination.preflight import find_hazards, find_wrong_group
 from switchover.groups.coordination.toggle import FOLLOWED, INTRUDERS
 from switchover.groups.observe.observer import GroupClients, GroupObserver
 from switchover.groups.picture import Picture

@@ -20,8 +20,7 @@ from switchover.coordination.world import Owner
 from switchover.engine.gate import Gate, Verdict
 from switchover.groups import coordination
 from switchover.groups.coordination.membership import check_converged
-from switchover.groups.coordination.offsets import find_hazards, find_wrong_storage
-from switchover.groups.coordination.preflight import find_wrong_group
+from switchover.groups.coordination.preflight import find_hazards, find_wrong_group, find_wrong_storage
 from switchover.groups.facts import Stored
 from switchover.groups.picture import INTERMEDIATE, Facts, Picture
 from switchover.groups.plan import plan_of

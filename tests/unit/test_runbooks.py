@@ -134,8 +134,8 @@ def test_the_table_of_the_rehearsal_lists_every_finding() -> None:
 def test_the_tables_of_preflight_for_groups_list_every_finding_and_what_its_other_gates_wait_for() -> None:
     text, _, coordination = (ROOT / "docs" / "preflight-groups.md").read_text().partition("\n## Coordination")
     findings, _, gates = text.partition("\n## Gates")
-    moved = SOURCE / "groups" / "coordination" / "preflight"
-    assert listed(coordination.splitlines()) == sorted({*reasons(moved, FINDINGS)})
+    moved = (SOURCE / "groups" / "coordination" / "preflight.py").read_text()
+    assert listed(coordination.splitlines()) == sorted({*reasons_in(moved, FINDINGS, "preflight")})
     own, borrowed = SOURCE / "groups" / "preflight", inspect.getsource(check_plain_assignments)
     assert listed(findings.splitlines()) == sorted(
         {*reasons(own, FINDINGS), *POLICY, *reasons_in(borrowed, FINDINGS, "check_plain_assignments")})

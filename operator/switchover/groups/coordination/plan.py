@@ -27,8 +27,16 @@ from switchover.groups.coordination.membership import (
     PROGRESSED,
 )
 from switchover.groups.coordination.mode import RemoveGuards
-from switchover.groups.coordination.offsets import KAFKA_REACHED, ZOOKEEPER_REACHED
-from switchover.groups.coordination.toggle import FOLLOWED, INTRUDERS, KAFKA_CONSUMERS_GONE, MODE_KEPT, QUIET, UNGUARDED
+from switchover.groups.coordination.toggle import (
+    FOLLOWED,
+    INTRUDERS,
+    KAFKA_CONSUMERS_GONE,
+    KAFKA_REACHED,
+    MODE_KEPT,
+    QUIET,
+    UNGUARDED,
+    ZOOKEEPER_REACHED,
+)
 from switchover.groups.gates.convergence import CALM, OFFSETS_REPLICATED, ONE_COORDINATOR
 from switchover.groups.gates.ending import AUDIT_CLEAN, SOAKED, WITHIN_WINDOW
 from switchover.groups.gates.lag import GOES_ON, LAG_HEALTHY

@@ -1,23 +1,22 @@
 """What must hold before the coordination of a group is moved (docs/facts/coordination.md): the group as ZooKeeper and Kafka
-have it, and the changes that the spec makes. docs/preflight-groups.md lists it.
+have it, where the members commit (#offsets there), and the changes that the spec makes. docs/preflight-groups.md lists it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from switchover.api.consumer_group_migration import ContainerChange
 from switchover.coordination.assignment import VARIANTS, Ambiguous, Strategy
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Malformed, Subscribed, differs_in_java
-from switchover.engine.gate import Gate, Verdict, check, fail, info, seen, wait, warn
-from switchover.groups.coordination import offsets
+from switchover.engine.gate import Gate, Unseen, Verdict, check, fail, info, seen, unknown, wait, warn
 from switchover.groups.coordination.brokers import CAPACITY
 from switchover.groups.coordination.members import Consumer, Members
 from switchover.groups.coordination.membership import NO_FOREIGN_MEMBERS, PODS_ARE_MEMBERS
-from switchover.groups.facts import Need
+from switchover.groups.facts import Need, StoreSample
 from switchover.groups.gates.convergence import OFFSETS_REPLICATED, ONE_COORDINATOR
 from switchover.groups.picture import ORIGINAL, Picture
 from switchover.groups.preflight import brokers, workloads
-from switchover.groups.reading import members_of, samples
+from switchover.groups.reading import members_of, samples, stores_of
 from switchover.kafka.group import GroupState, GroupType
 from switchover.reasons.cluster import ZOOKEEPER_UNKNOWN
 from switchover.reasons.groups import (
@@ -31,15 +30,24 @@ from switchover.reasons.groups import (
     GROUP_NOT_STABLE,
     GROUP_TYPE_UNSUPPORTED,
     KAFKA_CONSUMER_TOO_EARLY,
+    KAFKA_OFFSETS_AHEAD,
     MALFORMED_REGISTRATION,
+    NO_COMMIT_SEEN,
     NOT_MIGRATION_ENABLED,
     NOTHING_IS_REPLACED,
     NOTHING_TO_CHANGE,
+    OFFSET_OUTSIDE_LOG,
+    OFFSETS_IN_BOTH,
+    OFFSETS_IN_KAFKA_ONLY,
+    OFFSETS_UNKNOWN,
     PATTERN_DIFFERS,
     PATTERN_ESCAPED,
+    STORES_WATCHED,
+    ZOOKEEPER_OFFSETS_AHEAD,
     ZOOKEEPER_RIGHT_MISSING,
 )
-from switchover.reasons.notes import ASSIGNMENT_UNDERSTOOD, CONSUMER_IS_PYTHON, SUBSCRIPTIONS_DIFFER
+from switchover.reasons.notes import ASSIGNMENT_UNDERSTOOD, CONSUMER_IS_PYTHON, OFFSET_RESET_DECIDES, SUBSCRIPTIONS_DIFFER
+from switchover.text.command import command
 
 EAGER = tuple(Strategy)
 """What the Kafka members of migration-enabled consumers offer (R2 and R9 of docs/facts/coordination.md#the-rules)."""
@@ -193,6 +201,106 @@ REGISTRATIONS = (
 )
 
 
+def _moves(stores: Sequence[StoreSample], store: str) -> bool:
+    first, last = stores[0].offsets, stores[-1].offsets
+    return any(getattr(found, store) != getattr(first[each], store) for each, found in last.items() if each in first)
+
+
+def _watched(picture: Picture) -> Sequence[StoreSample]:
+    """What was read in this step, none of an earlier try."""
+    return [each for each in stores_of(picture) if each.at >= picture.position.entered]
+
+
+def find_wrong_storage(picture: Picture) -> Iterator[Verdict]:
+    """offsets.storage is not in the registration: which store moves tells it."""
+    if picture.consumer(ORIGINAL) is not Consumer.OLD:
+        return
+    group, wanted = picture.spec.group, picture.spec.gates.quiet_seconds
+    stores = _watched(picture)
+    if not stores:
+        raise Unseen(unknown(OFFSETS_UNKNOWN, "no offset was read in this step yet", subject=group))
+    watched = stores[-1].at - stores[0].at
+    in_zookeeper, in_kafka = _moves(stores, "zookeeper"), _moves(stores, "kafka")
+    if in_kafka and in_zookeeper:
+        yield fail(OFFSETS_IN_BOTH, f"members of group {group} commit to Kafka and to ZooKeeper (offsets.storage=kafka with"
+                   " dual.commit.enabled): both commits would fail, silently, as soon as a migration-enabled member joins",
+                   subject=group, observed="both stores move", threshold="ZooKeeper's alone",
+                   unblocks="set offsets.storage=zookeeper on every member: no offset in ZooKeeper is behind")
+    elif in_kafka:
+        yield fail(OFFSETS_IN_KAFKA_ONLY, f"members of group {group} commit to Kafka alone (offsets.storage=kafka,"
+                   " dual.commit.enabled=false)", subject=group, observed="Kafka's store moves",
+                   threshold="ZooKeeper's alone",
+                   unblocks="in this order: dual.commit.enabled=true on every member; wait until this says OffsetsInBoth;"
+                            " then offsets.storage=zookeeper on every member."
+                            " Set to zookeeper at once, they would start without their offsets")
+    elif watched < wanted:
+        yield wait(STORES_WATCHED, f"which store the members of group {group} commit to is watched", subject=group,
+                   observed=f"{watched:.0f} s", threshold=f"{wanted} s", unblocks="nothing: this wait ends by itself")
+    elif not in_zookeeper and not _idle(stores[-1]):
+        yield wait(NO_COMMIT_SEEN, f"members of group {group} have committed nothing in {watched:.0f} s although there are"
+                   " records", subject=group, observed="no store moves", threshold="ZooKeeper's alone",
+                   unblocks="they consume and commit; with auto.commit.interval.ms above 60 s raise gates.quietSeconds")
+
+
+def _idle(last: StoreSample) -> bool:
+    """Everything is committed to ZooKeeper and nothing to Kafka: nothing could move."""
+    return all(found.kafka is None and (found.zookeeper == found.end or found.end == found.start)
+               for found in last.offsets.values())
+
+
+def find_hazards(picture: Picture) -> Iterator[Verdict]:
+    """A migration-enabled member goes on from the greater offset of both stores: one that is left over skips records."""
+    stores = stores_of(picture)
+    earlier, latest = stores[-2].offsets, stores[-1].offsets
+    from_kafka, left_over = picture.consumer(ORIGINAL) is Consumer.KAFKA, _kafka_is_left_over(picture)
+    for partition, found in sorted(latest.items()):
+        before = earlier.get(partition, found)
+        for store, committed, previous in (("ZooKeeper", found.zookeeper, before.zookeeper),
+                                           ("Kafka", found.kafka, before.kafka)):
+            if (previous is not None and previous > found.end) or (committed is not None and committed < before.start):
+                yield fail(OFFSET_OUTSIDE_LOG, f"the offset of {partition} in {store} lies outside of its log",
+                           subject=str(partition), observed=committed, threshold=f"{found.start} to {found.end}",
+                           unblocks="a topic that was made anew, or a group that fell behind its retention: set or delete"
+                                    f" the offset in {store} while nobody consumes")
+        if left_over and before.kafka is not None and (found.zookeeper is None or before.kafka > found.zookeeper):
+            yield fail(KAFKA_OFFSETS_AHEAD, f"Kafka has an offset of {partition} ahead of ZooKeeper's: records between"
+                       " them would be skipped", subject=str(partition), observed=found.kafka, threshold=found.zookeeper,
+                       unblocks="delete the group's offsets in Kafka now, while it has no member there: "
+                                + command("kafka-consumer-groups.sh --bootstrap-server {} --delete-offsets --group {}"
+                                          " --topic {}", picture.spec.kafka.bootstrap_servers, picture.spec.group,
+                                          partition.topic))
+        if from_kafka and before.zookeeper is not None and (found.kafka is None or before.zookeeper > found.kafka):
+            yield fail(ZOOKEEPER_OFFSETS_AHEAD, f"ZooKeeper has an offset of {partition} ahead of Kafka's: records between"
+                       " them would be skipped", subject=str(partition), observed=found.zookeeper, threshold=found.kafka,
+                       unblocks=f"delete the znodes below /consumers/{picture.spec.group}/offsets/{partition.topic}")
+
+
+def _kafka_is_left_over(picture: Picture) -> bool:
+    """Whether what Kafka has is no position of the members: never advise to delete the only one that they have."""
+    if picture.consumer(ORIGINAL) is not Consumer.OLD:
+        return picture.consumer(ORIGINAL) is Consumer.ENABLED
+    watched = _watched(picture)
+    return bool(watched) and _moves(watched, "zookeeper") and not _moves(watched, "kafka")
+
+
+def find_missing_offsets(picture: Picture) -> Iterator[Verdict]:
+    latest = stores_of(picture)[-1].offsets
+    missing = sorted(each for each, found in latest.items() if found.zookeeper is None and found.kafka is None)
+    if missing:
+        yield info(OFFSET_RESET_DECIDES, f"{len(missing)} partitions have no offset in either store, {missing[0]} first:"
+                   " each client's auto.offset.reset decides where it begins, and nobody tells what that is (largest by"
+                   " default for old consumers)",
+                   subject=str(missing[0]), observed=len(missing),
+                   cure="give the new clients the reset that the old ones have")
+
+
+STORES = (
+    check("Storage", find_wrong_storage, "the members commit to ZooKeeper alone"),
+    check("Stores", find_hazards, "neither store has an offset that would skip records"),
+    check("Offsets", find_missing_offsets, "every partition has an offset"),
+)
+
+
 def find_wrong_changes(picture: Picture) -> Iterator[Verdict]:
     for workload in picture.spec.workloads:
         if picture.replaces and workload.bridge is None:
@@ -223,7 +331,7 @@ CHANGES = (
 GATES: tuple[Gate[Picture], ...] = (
     *brokers.RIGHTS,
     *REGISTRATIONS,
-    *offsets.CHECKS,
+    *STORES,
     *workloads.CHECKS,
     *CHANGES,
     ONE_COORDINATOR,
