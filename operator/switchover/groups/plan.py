@@ -45,7 +45,7 @@ AFTER: Gates = (PODS_ARE_MEMBERS, GROUP_CONVERTED, CONVERGED, COVERED, PROGRESSE
 HEALTHY: Gates = (PODS_ARE_MEMBERS, CONVERGED, COVERED, LAG_HEALTHY)
 RECOVERED: Gates = (PODS_ARE_MEMBERS, CONVERGED, COVERED, LAG_RECOVERED)
 
-to = partial(slots.to, before=BEFORE, after=AFTER)
+to = partial(slots.forward_to, before=BEFORE, after=AFTER)
 back_to = partial(slots.back_to, after=(PODS_ARE_MEMBERS,))
 RESTART_ONE = slots.restart_one(after=(PODS_ARE_MEMBERS,))
 """One pod restarted: its joining makes a coordinator assign again that has forgotten to

@@ -163,7 +163,8 @@ def evict(picture: Picture, slot: str, seen: Sight) -> Effect:
 Gates = tuple[Gate[Picture], ...]
 
 
-def to(mode: str, *, before: Gates, after: Gates, canary: bool = False, after_canary: bool = False) -> Rollout[Picture]:
+def forward_to(mode: str, *, before: Gates, after: Gates, canary: bool = False,
+               after_canary: bool = False) -> Rollout[Picture]:
     """A rollout of slots forward. `canary` is the first batch alone, `after_canary` the rest."""
     of_batches = canary_size if canary else sizes_after_canary if after_canary else sizes
     return Rollout(

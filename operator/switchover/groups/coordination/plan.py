@@ -61,7 +61,7 @@ def _replaced(to: str, consumer: Consumer) -> Leg[Picture]:
     return Leg(
         enter=(WITHIN_WINDOW, CAPACITY, OFFSETS_REPLICATED, MODE_KEPT, FOLLOWED, CONVERGED),
         watch=WATCH, keep=mode.corrections, ahead=mode.corrections, goal=goals.template(to),
-        rollouts=(slots.to(to, before=(*BEFORE, *READS[consumer]), after=AFTER),))
+        rollouts=(slots.forward_to(to, before=(*BEFORE, *READS[consumer]), after=AFTER),))
 
 
 def _put_back(to: str, consumer: Consumer) -> Leg[Picture]:
