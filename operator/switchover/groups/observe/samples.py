@@ -60,7 +60,7 @@ def _merged(kafka: Mapping[TopicPartition, Offsets],
 
 STORED_SECONDS = 600.0
 """How far samples reach back, once something has begun; before that nothing looks further back than to the last one."""
-Offsets = Mapping[TopicPartition, tuple[int | None, int]]
+Commits = Mapping[TopicPartition, tuple[int | None, int]]
 """Of each partition the commit, and the end of what there is to consume."""
 FRESH_SECONDS = 4 * POLL / 1000
 """How old the last reading of both stores may be: what starts next goes on from there."""
@@ -138,7 +138,7 @@ class GroupSamples:
                 self._stores.popleft()
 
 
-def _shared(found: Offsets, before: Offsets) -> Offsets:
+def _shared(found: Commits, before: Commits) -> Commits:
     """What was found, nothing stored twice that is as it was in the sample before: most of a group that rests."""
     if found == before:
         return before
