@@ -226,7 +226,7 @@ def of_an_older_operator(picture: Picture) -> Picture:
 
 
 @pytest.mark.parametrize(("picture", "told"), [
-    (of_an_older_operator(moment("Rollout", "OOOOTT")), "was kept by an older operator"),
+    (of_an_older_operator(moment("Rollout", "OOOOTT")), "was recorded by an older operator"),
     (moment("HandOver", "OTTTTT"), "pod orders-0 of its original template"),
     (moment("HandOver", "OOOOOO"), "its original template"),
     (of_stateful_set("HandOver", "OOTTTT", ()), "pod orders-0 of its original template"),
