@@ -15,7 +15,7 @@ from switchover.answers.errors import Fenced, Refused
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import template
 from switchover.cluster.gates.workloads import check_replicas_unchanged, check_template_is_ours
-from switchover.cluster.preflight.controllers import find_budgets
+from switchover.cluster.preflight.configuration import find_budgets
 from switchover.cluster.preflight.objects import find_budgets_in_the_way
 from switchover.engine.gate import Verdict
 from switchover.kubernetes import gitops

@@ -7,44 +7,33 @@ which do not, each with its cure. docs/preflight.md lists them.
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight import (
     brokers,
-    classes,
-    clocks,
     cluster,
     configuration,
-    controllers,
-    disks,
     ensemble,
+    groups,
     objects,
     ownership,
-    residue,
-    rights,
     security,
+    times,
     topic_ids,
-    watched_groups,
-    windows,
-    zookeeper_groups,
 )
 from switchover.cluster.preflight.cluster import BROKERS_IDENTIFIED as BROKERS_IDENTIFIED
 from switchover.cluster.preflight.cluster import BROKERS_ON_RECORD as BROKERS_ON_RECORD
-from switchover.cluster.preflight.controllers import OF_CONTROLLERS as OF_CONTROLLERS
+from switchover.cluster.preflight.configuration import OF_CONTROLLERS as OF_CONTROLLERS
 from switchover.engine.gate import Gate
 
 GATES: tuple[Gate[Picture], ...] = (
     *configuration.CHECKS,
-    *controllers.CHECKS,
-    *classes.CHECKS,
+    *configuration.CONTROLLERS,
+    *configuration.CLASSES,
     *security.CHECKS,
-    *rights.CHECKS,
+    *security.RIGHTS,
     *objects.CHECKS,
     *ownership.CHECKS,
-    *residue.CHECKS,
     *ensemble.CHECKS,
-    *zookeeper_groups.CHECKS,
-    *watched_groups.CHECKS,
+    *groups.CHECKS,
     *cluster.CHECKS,
     *topic_ids.CHECKS,
     *brokers.CHECKS,
-    *disks.CHECKS,
-    *windows.CHECKS,
-    *clocks.CHECKS,
+    *times.CHECKS,
 )

@@ -9,11 +9,13 @@ from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture, is_older
 from switchover.cluster.reading import brokers_by_pod, examined, image_of, workloads, zookeeper_of
 from switchover.engine.gate import Verdict, check, fail, info, several, unknown, warn
-from switchover.kafka.releases import NEWEST_FETCH, final_protocol
+from switchover.kafka.releases import JBOD_FROM, NEWEST_FETCH, final_protocol
 from switchover.reasons.cluster import EDITS_CANNOT_BE_WRITTEN, SETTINGS_UNKNOWN
 from switchover.reasons.notes import BROKER_IS_UPGRADED, IDS_WERE_GENERATED, PROTOCOL_VERSION_IS_RAISED
 from switchover.reasons.preflight import (
     GENERATED_BROKER_ID,
+    JBOD_NEEDS_NEWER_PROTOCOL,
+    LOG_DIR_OFFLINE,
     NOT_IN_ZOOKEEPER_MODE,
     PROTOCOL_VERSION_UNSUPPORTED,
     PROTOCOL_VERSIONS_DIFFER,
@@ -145,10 +147,33 @@ def find_unwritable(picture: Picture, among: Collection[str] | None = None) -> I
                 unknown(SETTINGS_UNKNOWN, found.why, subject=f"StatefulSet {name}")
 
 
+# --- disks ----------------------------------------------------------------------------------------------------------------
+# The log directories of the brokers: every one is online, and several are known to KRaft.
+
+def find_bad_disks(picture: Picture) -> Iterator[Verdict]:
+    """In migration mode a broker stops when one of its log directories fails (KAFKA-16431)."""
+    several_dirs = []
+    for broker_id, told in examined(picture):
+        if offline := [directory.path for directory in told.log_directories if directory.offline]:
+            yield fail(LOG_DIR_OFFLINE, f"log directory {several(offline)} of broker {broker_id} is offline",
+                       subject=f"broker {broker_id}", observed=several(offline), threshold="none offline",
+                       unblocks="repair or replace the disk and restart the broker, or take the directory out of log.dirs")
+        if len(told.log_directories) > 1:
+            several_dirs.append(broker_id)
+    for broker_id in several_dirs:
+        settings = picture.facts.broker_settings.get(broker_id)
+        release = settings.value.get(modes.PROTOCOL_VERSION, "").split("-")[0] if isinstance(settings, Known) else ""
+        if release in modes.METADATA_LEVELS and release < JBOD_FROM:
+            yield fail(JBOD_NEEDS_NEWER_PROTOCOL, f"broker {broker_id} has several log directories, which KRaft knows from"
+                       f" inter.broker.protocol.version {JBOD_FROM} on", subject=f"broker {broker_id}", observed=release,
+                       threshold=JBOD_FROM, unblocks="raise inter.broker.protocol.version to 3.9 on every broker")
+
+
 CHECKS = (
     check("EditsCanBeWritten", find_unwritable, "the edits of the pods can be made of what the brokers run with",
           needs=(Need.BROKER_SETTINGS,)),
     check("Versions", find_wrong_versions, "all brokers speak one protocol version that can be migrated",
           needs=(Need.BROKER_SETTINGS,)),
     check("BrokerIds", find_generated_ids, "every broker was given its id", needs=(Need.EXAMINATION,)),
+    check("Disks", find_bad_disks, "every log directory is online", needs=(Need.EXAMINATION, Need.BROKER_SETTINGS)),
 )

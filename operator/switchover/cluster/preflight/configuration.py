@@ -1,18 +1,32 @@
-"""What the brokers were given as their configuration: nothing of a migration yet, and the same where controllers take it."""
+"""What the brokers were given as their configuration, the controllers of the spec, and classes that are not Kafka's."""
 
 from collections.abc import Iterator, Mapping
 
-from switchover.cluster import modes
+from switchover.api.meta import AcceptedRisk
+from switchover.cluster import modes, names
+from switchover.cluster.controllers import manifests
 from switchover.cluster.door.brokers import PROTOCOL_MAP
 from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.reading import Configured, brokers_by_pod, configured, examined
-from switchover.engine.gate import Verdict, check, fail, info, several, warn
+from switchover.cluster.preflight import objects, ownership, security
+from switchover.cluster.reading import Configured, brokers_by_pod, configured, examined, workloads
+from switchover.engine.gate import Gate, Verdict, check, fail, info, several, warn
 from switchover.kafka.node import MARKER, BrokerExamination
+from switchover.kubernetes.selectors import selects
+from switchover.metadata.kafka_config import foreign, names_classes
 from switchover.reasons.cluster import DOOR_STILL_THERE
-from switchover.reasons.notes import ALTER_CONFIG_POLICY, BROKERS_DIFFER, DELEGATION_TOKENS
-from switchover.reasons.preflight import ALREADY_KRAFT, LISTENERS_SET_AT_RUN_TIME, MIGRATION_ALREADY_CONFIGURED
-from switchover.text.command import command
+from switchover.reasons.notes import ALTER_CONFIG_POLICY, BROKERS_DIFFER, DELEGATION_TOKENS, FOREIGN_CLASS
+from switchover.reasons.preflight import (
+    ALREADY_KRAFT,
+    FOREIGN_AUTHORIZER,
+    LISTENER_NAME_TAKEN,
+    LISTENERS_SET_AT_RUN_TIME,
+    MIGRATION_ALREADY_CONFIGURED,
+    NODE_ID_TAKEN,
+    SEVERAL_BUDGETS,
+)
+from switchover.shared.grouped import grouped
+from switchover.text.command import command, kubectl
 
 TOKEN_KEYS = ("delegation.token.secret.key", "delegation.token.master.key")
 LISTENERS = ("listeners", "advertised.listeners")
@@ -122,4 +136,93 @@ CHECKS = (
     check("BrokersAlike", find_differences, "the brokers have the same settings where controllers take them",
           needs=(Need.EXAMINATION,)),
     check("Features", find_features_that_change, "features that change were looked for", needs=(Need.EXAMINATION,)),
+)
+
+
+# --- controllers ----------------------------------------------------------------------------------------------------------
+# Whether the controllers of the spec can be made for these brokers. Preflight looks, and so does ProvisionControllers
+# right before it makes them: until then the spec may change, and so may the namespace.
+
+def find_listener_names(picture: Picture) -> Iterator[Verdict]:
+    listener = picture.spec.controllers.listener.name
+    for found in configured(picture):
+        if listener in {item.partition("://")[0].strip() for item in found.keys.get("listeners", "").split(",")}:
+            subject = f"broker {found.broker_id}"
+            yield fail(LISTENER_NAME_TAKEN, f"{subject} has a listener {listener} of its own", subject=subject,
+                       unblocks="choose another spec.controllers.listener.name")
+
+
+def find_node_ids(picture: Picture) -> Iterator[Verdict]:
+    for shared in sorted({*brokers_by_pod(picture).values()} & {*picture.controllers.values()}):
+        yield fail(NODE_ID_TAKEN, f"controller id {shared} is a broker's id", subject=f"broker {shared}",
+                   unblocks="choose another spec.controllers.firstNodeId")
+
+
+def find_budgets(picture: Picture) -> Iterator[Verdict]:
+    """The controllers get a budget of their own: one more that selects them, such as the namespace's, would be too many."""
+    own = picture.spec.controllers.name
+    _, _, first = next(workloads(picture))
+    labels = manifests.pod_labels(picture.name, picture.spec, first.template, (first.selector, *first.selectors.values()))
+    selectors = {name: each for _, _, workload in workloads(picture) for name, each in workload.selectors.items()}
+    for budget, selector in sorted(selectors.items()):
+        if budget == own or not selects(selector, labels):
+            continue
+        but_them = {"key": names.CONTROLLERS_LABEL, "operator": "DoesNotExist"}
+        expressions = [*((selector or {}).get("matchExpressions") or ()), but_them]
+        subject = f"PodDisruptionBudget {budget}"
+        yield fail(SEVERAL_BUDGETS, f"{subject} would select the controllers, beside the one that the migration makes for"
+                   " them: Kubernetes refuses to evict such a pod", subject=subject, observed=2, threshold=1,
+                   unblocks=kubectl(picture.namespace, "patch poddisruptionbudget {} --type merge --patch {}", budget,
+                                    {"spec": {"selector": {"matchExpressions": expressions}}}))
+
+
+CONTROLLERS = (
+    check("ListenerName", find_listener_names, "no broker has a listener of the controllers' name",
+          needs=(Need.EXAMINATION,)),
+    check("NodeIds", find_node_ids, "no broker has an id of a controller"),
+    check("ControllersBudget", find_budgets, "one budget selects the controllers"),
+)
+OF_CONTROLLERS: tuple[Gate[Picture], ...] = (
+    *CONTROLLERS, LISTENERS_OF_RUN_TIME, *security.CHECKS, objects.IMAGE_ALLOWED, objects.STORAGE, ownership.NAMES)
+"""All of Preflight that reads spec.controllers, but for what only warns."""
+
+
+# --- classes --------------------------------------------------------------------------------------------------------------
+# Classes that are not Kafka's own: they go on to run on KRaft, and nobody but the user knows whether they can.
+
+AUTHORIZER = "authorizer.class.name"
+ON_BROKERS = ("remote.log.", "replica.selector.class")
+"""What begins so runs on brokers alone."""
+ON_CONTROLLERS = ("alter.config.policy.class.name", "create.topic.policy.class.name")
+"""Policies: brokers on KRaft ask none."""
+HIDDEN = "what brokers hide"
+
+
+def find_foreign_classes(picture: Picture) -> Iterator[Verdict]:
+    """Each setting once with each value; Kafka's own classes are in packages of its own."""
+    told = dict(examined(picture))
+    named = [((key, ", ".join(foreign(classes))), broker_id) for broker_id, each in told.items()
+             for key, classes in each.classes.items() if foreign(classes)]
+    hidden = [((key, HIDDEN), broker_id) for broker_id, each in told.items() for key in each.hidden if names_classes(key)]
+    for (key, classes), broker_ids in sorted(grouped((*named, *hidden)).items()):
+        where = _where(key)
+        message = (f"{key} of broker {several(broker_ids)} is {classes}, not Kafka's own: it will run on {where}, on KRaft"
+                   " and without ZooKeeper's settings")
+        cure = "see that it supports KRaft, and try it on a KRaft cluster of Kafka 3.9"
+        if key != AUTHORIZER or AcceptedRisk.FOREIGN_AUTHORIZER in picture.spec.accepted_risks:
+            yield warn(FOREIGN_CLASS, message, subject=key, observed=classes, threshold="Kafka's own", cure=cure)
+        else:
+            yield fail(FOREIGN_AUTHORIZER, message, subject=key, observed=classes, threshold="Kafka's own",
+                       unblocks=f"{cure}; then accept it by name: spec.acceptedRisks: [{AcceptedRisk.FOREIGN_AUTHORIZER}]")
+
+
+def _where(setting: str) -> str:
+    if setting in ON_CONTROLLERS:
+        return "the controllers"
+    return "brokers" if setting.startswith(ON_BROKERS) else "brokers and controllers"
+
+
+CLASSES = (
+    check("Classes", find_foreign_classes, "brokers run no classes but Kafka's own, or those were accepted",
+          needs=(Need.EXAMINATION,)),
 )

@@ -1,20 +1,21 @@
-"""Consumer groups that ZooKeeper coordinates: nothing of them is copied, and they find no broker that is on KRaft."""
+"""Consumer groups: those that ZooKeeper coordinates, and those that must stay healthy while brokers are replaced."""
 
 from collections.abc import Iterator
 
-from switchover.answers.observed import Known
+from switchover.answers.observed import Known, Unknown
 from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import groups_in_zookeeper
-from switchover.engine.gate import Verdict, check, info, seen, warn
+from switchover.engine.gate import Verdict, check, info, seen, unknown, warn
 from switchover.reasons.cluster import ZOOKEEPER_UNKNOWN
-from switchover.reasons.notes import IDLE_GROUPS_UNREAD, IDLE_ZOOKEEPER_GROUP, ZOOKEEPER_GROUP
+from switchover.reasons.groups import GROUP_UNKNOWN
+from switchover.reasons.notes import GROUP_HAS_NO_MEMBERS, IDLE_GROUPS_UNREAD, IDLE_ZOOKEEPER_GROUP, ZOOKEEPER_GROUP
 from switchover.zookeeper.groups import ZooKeeperGroup
 
 GROUPS_TOLD = 20
 
 
-def told(name: str, group: ZooKeeperGroup) -> str:
+def described(name: str, group: ZooKeeperGroup) -> str:
     """What a group with members is, in words."""
     members = f"{len(group.members)} member{'' if len(group.members) == 1 else 's'}"
     if group.is_assigned_by_kafka:
@@ -22,7 +23,7 @@ def told(name: str, group: ZooKeeperGroup) -> str:
     return f"ZooKeeper coordinates group {name} ({members})"
 
 
-def cure(picture: Picture, name: str) -> str:
+def remedy(picture: Picture, name: str) -> str:
     """What ends a group's need of ZooKeeper; its ConsumerGroupMigration is named where it can be seen."""
     known = picture.facts.group_migrations
     if not isinstance(known, Known):
@@ -38,8 +39,8 @@ def find_zookeeper_groups(picture: Picture) -> Iterator[Verdict]:
     """Warnings: there is time to move them until MoveBrokers, and a gate there."""
     groups = groups_in_zookeeper(picture)
     for name, group in sorted(groups.items())[:GROUPS_TOLD]:
-        yield warn(ZOOKEEPER_GROUP, f"{told(name, group)}; MoveBrokers does not begin before it is moved", subject=name,
-                   observed=f"{len(groups)} such groups", cure=cure(picture, name))
+        yield warn(ZOOKEEPER_GROUP, f"{described(name, group)}; MoveBrokers does not begin before it is moved", subject=name,
+                   observed=f"{len(groups)} such groups", cure=remedy(picture, name))
     idle = seen(picture.facts.examination.idle_groups, ZOOKEEPER_UNKNOWN, "/consumers")
     window = picture.spec.gates.idle_group_seconds
     late = {name: picture.now - at for name, at in idle.commits.items()
@@ -47,12 +48,33 @@ def find_zookeeper_groups(picture: Picture) -> Iterator[Verdict]:
     for name, age in sorted(late.items(), key=lambda item: item[1])[:GROUPS_TOLD]:
         yield warn(IDLE_ZOOKEEPER_GROUP, f"group {name} has no member, and committed to ZooKeeper {age / 3600:.1f} h ago:"
                    " consumers of it that come back after MoveBrokers find no broker", subject=name,
-                   observed=f"{len(late)} such groups", threshold=f"{window} s", cure=cure(picture, name))
+                   observed=f"{len(late)} such groups", threshold=f"{window} s", cure=remedy(picture, name))
     if idle.unread:
         yield info(IDLE_GROUPS_UNREAD, f"whether {idle.unread} groups without members were in use lately is not known:"
                    " there are more of their nodes than Preflight reads", subject="/consumers",
                    observed=f"{idle.unread} groups", cure="delete the nodes of dead groups below /consumers")
 
 
-CHECKS = (check("ZooKeeperGroups", find_zookeeper_groups, "the groups in ZooKeeper were looked at",
-                needs=(Need.EXAMINATION, Need.GROUPS_IN_ZOOKEEPER)),)
+# --- watched groups -------------------------------------------------------------------------------------------------------
+# The consumer groups that must stay healthy while brokers are replaced: there is somebody who consumes.
+
+def find_groups_without_members(picture: Picture) -> Iterator[Verdict]:
+    """Such a group holds a batch of brokers for as long as it has something to consume and nobody commits."""
+    for group in picture.spec.gates.groups:
+        members = picture.facts.members.get(group.name, Unknown(f"nobody was asked who is in group {group.name}"))
+        if not isinstance(members, Known):
+            yield unknown(GROUP_UNKNOWN, members.why, subject=group.name)
+        elif not members.value.assigned:
+            yield warn(GROUP_HAS_NO_MEMBERS, f"group {group.name} of spec.gates.groups has no members (it is"
+                       f" {members.value.state}): batches of brokers wait while it has something to consume and nobody"
+                       " commits", subject=group.name, observed=members.value.state, threshold="Stable",
+                       cure="start its consumers, or take it out of spec.gates.groups; nothing to do where something commits"
+                       " without being a member, as Flink and MirrorMaker do")
+
+
+CHECKS = (
+    check("ZooKeeperGroups", find_zookeeper_groups, "the groups in ZooKeeper were looked at",
+                needs=(Need.EXAMINATION, Need.GROUPS_IN_ZOOKEEPER)),
+    check("WatchedGroups", find_groups_without_members, "the groups that are watched have members",
+                needs=(Need.MEMBERS,)),
+)
