@@ -46,7 +46,7 @@ from adapters.test_wire_faults import Trimmed, reading
 from fakes.metadata_sides import config, topic_node
 from patience import stretched
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.cluster.gates.parity import are_ended_by_a_new_leader
+from switchover.cluster.gates.dual_write import are_ended_by_a_new_leader
 from switchover.kafka.client.connection import connected
 from switchover.metadata.cluster import ClusterMetadata, Difference, Resource, Topic
 from switchover.metadata.image import LogImage, MigrationState

@@ -12,7 +12,7 @@ from switchover.api.status import Direction
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.estimate import ahead, direction_seconds, remaining, rollback_seconds
 from switchover.cluster.facts import Facts
-from switchover.cluster.gates.windows import WITHIN_WINDOW
+from switchover.cluster.gates.operations import WITHIN_WINDOW
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.engine.gate import Verdict

@@ -12,7 +12,7 @@ from switchover.cluster.controllers import listener, manifests
 from switchover.cluster.controllers.listener import Unusable
 from switchover.cluster.controllers.principals import apply_rules, distinguished_name
 from switchover.cluster.door import brokers, edits
-from switchover.cluster.gates.credentials import check_listener_credentials
+from switchover.cluster.gates.connections import check_listener_credentials
 from switchover.cluster.modes import Voters
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Verdict

@@ -13,7 +13,7 @@ from switchover.cluster import goals, modes, nodes, template
 from switchover.cluster.door import mount
 from switchover.cluster.door.brokers import KEPT
 from switchover.cluster.door.scripts import DOOR
-from switchover.cluster.gates.door import STARTED_BY_ITS_EDITS
+from switchover.cluster.gates.workloads import STARTED_BY_ITS_EDITS
 from switchover.cluster.picture import Picture, observed_mode
 from switchover.cluster.plan import PLAN
 from switchover.engine.effects import Apply, DeletePod, Effect, Evict, Provide, WriteNodeFiles

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fakes.views import changed
 from switchover.answers.observed import Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.cluster.gates.volumes import CAUGHT_UP_SECONDS, check_volumes_kept, volumes_on_record
+from switchover.cluster.gates.disks import CAUGHT_UP_SECONDS, check_volumes_kept, volumes_on_record
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.cluster.status import next_status

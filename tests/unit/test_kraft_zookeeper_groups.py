@@ -7,7 +7,7 @@ import pytest
 
 from switchover.answers.observed import Known, Unknown
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster.gates.zookeeper_groups import NO_ZOOKEEPER_GROUPS
+from switchover.cluster.gates.groups import NO_ZOOKEEPER_GROUPS
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.coordination.mode import Mode

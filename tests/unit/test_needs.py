@@ -11,7 +11,7 @@ from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Direction
 from switchover.cluster.facts import Facts, Need
-from switchover.cluster.gates.parity import PARITY
+from switchover.cluster.gates.dual_write import PARITY
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.engine.plan import Leg, Plan, Step, decide

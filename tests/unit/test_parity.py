@@ -10,7 +10,7 @@ from fakes.clock import Clock
 from switchover.answers.errors import Refused, Unreachable
 from switchover.answers.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.cluster.gates.parity import PARITY, PATIENCE_SECONDS, are_ended_by_a_new_leader, check_parity
+from switchover.cluster.gates.dual_write import PARITY, PATIENCE_SECONDS, are_ended_by_a_new_leader, check_parity
 from switchover.cluster.observe.parity import LIFE_SECONDS, PAUSE_SECONDS, ParityWatch
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Judge

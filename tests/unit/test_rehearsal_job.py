@@ -8,7 +8,7 @@ from switchover.answers.observed import Known, Observed, Unknown
 from switchover.api.status import Verdict
 from switchover.cli.rehearse_replica import tree_of
 from switchover.cluster.facts import Export
-from switchover.cluster.gates.rehearsal import check_rehearsed
+from switchover.cluster.gates.operations import check_rehearsed
 from switchover.cluster.modes import PROTOCOL_VERSION, RAISED
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal.pack import packed

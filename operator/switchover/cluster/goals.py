@@ -14,7 +14,7 @@ from switchover.cluster.door.layout import ContainerMissing
 from switchover.cluster.door.scripts import DOOR
 from switchover.cluster.ending import trial_job
 from switchover.cluster.facts import KubernetesState
-from switchover.cluster.gates.own_template import OWN_TEMPLATE_TRIED
+from switchover.cluster.gates.ending import OWN_TEMPLATE_TRIED
 from switchover.cluster.modes import Voters
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import broker_workloads

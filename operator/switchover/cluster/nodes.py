@@ -7,10 +7,10 @@ from switchover.answers.observed import Known, Observed, Unknown
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import coming_up, template
 from switchover.cluster.door.brokers import Brokers
-from switchover.cluster.gates import channels
-from switchover.cluster.gates.door import OWN, not_passed
+from switchover.cluster.gates import replicas
 from switchover.cluster.gates.quorum import unregistered
 from switchover.cluster.gates.registration import fenced
+from switchover.cluster.gates.workloads import OWN, not_passed
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import Effect, replacement
 from switchover.engine.position import NodeRecord
@@ -238,25 +238,25 @@ def to_register_again(picture: Picture) -> Observed[list[str]]:
 def leader_that_is_stuck(picture: Picture) -> Observed[list[str]]:
     """The leader that has left a replica that caught up out of sync for longest, each once in a step."""
     names = {broker_id: name for name, broker_id in picture.brokers.items()}
-    return _once(picture, (names[each.leader] for each in channels.caught_up(picture) if each.leader in names))
+    return _once(picture, (names[each.leader] for each in replicas.caught_up(picture) if each.leader in names))
 
 
 def broker_that_is_cut_off(picture: Picture) -> Observed[list[str]]:
     """One that passes nothing on to the controller."""
-    return _once(picture, channels.cut_off(picture))
+    return _once(picture, replicas.cut_off(picture))
 
 
 def broker_without_heartbeats(picture: Picture) -> Observed[list[str]]:
     """One that the controllers fence, although its pod has been Ready for long; where they fence all, none is at fault."""
     found = fenced(picture)
-    lost = [name for name in found if channels.is_up(picture, name)]
+    lost = [name for name in found if replicas.is_up(picture, name)]
     return _once(picture, lost if len(found) < len(picture.brokers) else ())
 
 
 def _once(picture: Picture, pods: Iterable[str]) -> Observed[list[str]]:
     """The first that the step has not restarted yet; none while another broker's pod is not there."""
     left = [name for name in pods if name not in picture.position.rescued]
-    return Known(left[:1] if channels.all_ready(picture) else [], picture.now)
+    return Known(left[:1] if replicas.all_ready(picture) else [], picture.now)
 
 
 def assign_brokers(picture: Picture) -> Mapping[str, NodeRecord]:

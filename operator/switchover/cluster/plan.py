@@ -8,28 +8,21 @@ from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import estimate, goals, modes, nodes, preflight, rollback, step
 from switchover.cluster.facts import Need
 from switchover.cluster.gates import (
-    backups,
-    channels,
-    credentials,
+    connections,
     disks,
-    door,
     dual_write,
     ending,
-    lag,
-    own_template,
+    groups,
+    operations,
     quorum,
-    reach,
     registration,
     replicas,
-    volumes,
     workloads,
-    zookeeper_groups,
 )
 from switchover.cluster.gates import rollback as to_zookeeper
+from switchover.cluster.gates.dual_write import PARITY
 from switchover.cluster.gates.on_record import RECORD_HOLDS, check_finalize_begun, check_hand_over_begun
-from switchover.cluster.gates.parity import PARITY
-from switchover.cluster.gates.rehearsal import REHEARSED, REHEARSED_AGAIN
-from switchover.cluster.gates.windows import WITHIN_WINDOW
+from switchover.cluster.gates.operations import REHEARSED, REHEARSED_AGAIN, WITHIN_WINDOW
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import replica_job
 from switchover.cluster.step import ClusterStep as Step
@@ -49,11 +42,11 @@ BEFORE_A_BROKER: Gates = (workloads.TEMPLATE_IS_OURS, *BEFORE_A_RESTART)
 BEFORE_A_BROKER_GOES_BACK: Gates = (
     to_zookeeper.TEMPLATE_IS_ORIGINAL, workloads.NODES_SCHEDULABLE, to_zookeeper.ZOOKEEPER_RULES, disks.DISKS_ALLOW_ROLLBACK)
 BEFORE_A_BROKER_MOVES: Gates = (WITHIN_WINDOW, *BEFORE_A_BROKER, registration.MODES_ON_RECORD)
-KEPT: Gates = (workloads.REPLICAS_UNCHANGED, volumes.VOLUMES_KEPT, credentials.LISTENER_CREDENTIALS)
-IN_ORDER: Gates = (lag.GROUPS_HEALTHY, channels.FOLLOWERS_TAKEN_BACK)
+KEPT: Gates = (workloads.REPLICAS_UNCHANGED, disks.VOLUMES_KEPT, connections.LISTENER_CREDENTIALS)
+IN_ORDER: Gates = (groups.GROUPS_HEALTHY, replicas.FOLLOWERS_TAKEN_BACK)
 ZOOKEEPER_LEADS: Gates = (registration.OTHERS_IN_ZOOKEEPER,)
 """Until KRaft's controllers lead, a broker that has lost ZooKeeper is none of the cluster's."""
-CHANNELS: Gates = (channels.FOLLOWERS_TAKEN_BACK, channels.FORWARDS)
+CHANNELS: Gates = (replicas.FOLLOWERS_TAKEN_BACK, replicas.FORWARDS)
 BROKER_WATCH: Gates = (*IN_ORDER, dual_write.NO_PHANTOM_COPY, *KEPT)
 TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
 DRIVER: Gates = (dual_write.DRIVER_ALIVE,)
@@ -68,9 +61,9 @@ LAST_ON_ZOOKEEPER = (Need.BROKER_MODES,)
 STILL_COMPARED = (Need.PARITY,)
 """Where its figures alone show it: it takes a while, and is to be there when WrittenBack asks."""
 AFTER_A_PLAIN_BROKER: Gates = (
-    door.STARTED_BY_ITS_EDITS, to_zookeeper.PLAIN_BROKER, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER)
+    workloads.STARTED_BY_ITS_EDITS, to_zookeeper.PLAIN_BROKER, replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER)
 AFTER_A_BROKER: Gates = (
-    door.STARTED_BY_ITS_EDITS, registration.MOVED_BROKER, registration.OBSERVERS_CAUGHT_UP, replicas.ALL_IN_SYNC,
+    workloads.STARTED_BY_ITS_EDITS, registration.MOVED_BROKER, registration.OBSERVERS_CAUGHT_UP, replicas.ALL_IN_SYNC,
     replicas.BROKERS_SEE_EACH_OTHER)
 AFTER_A_KRAFT_BROKER: Gates = (*AFTER_A_BROKER, registration.NOBODY_FENCED, dual_write.DUAL_WRITE)
 AFTER_A_CONTROLLER: Gates = (
@@ -129,16 +122,16 @@ def restarted(left: Left, *needs: Need) -> Rollout[Picture]:
     return brokers(
         AS_IT_IS, left, sizes=nodes.one_by_one, restart=True,
         before=(workloads.TEMPLATE_IS_OURS, workloads.NODES_SCHEDULABLE, dual_write.LEADERS_CAN_BE_ELECTED,
-                channels.LEADER_CAN_GO),
-        after=(door.STARTED_BY_ITS_EDITS, replicas.BROKERS_SEE_EACH_OTHER), needs=needs)
+                replicas.LEADER_CAN_GO),
+        after=(workloads.STARTED_BY_ITS_EDITS, replicas.BROKERS_SEE_EACH_OTHER), needs=needs)
 
 
 LEADER_RESTARTED = Rescue(
-    (channels.FOLLOWERS_TAKEN_BACK,), restarted(nodes.leader_that_is_stuck, Need.CAUGHT_UP))
+    (replicas.FOLLOWERS_TAKEN_BACK,), restarted(nodes.leader_that_is_stuck, Need.CAUGHT_UP))
 WHILE_WRITING = (
     Rescue((*DRIVER, PARITY), HANDED_ON),
     LEADER_RESTARTED,
-    Rescue((channels.FORWARDS,), restarted(nodes.broker_that_is_cut_off, Need.FORWARDING)),
+    Rescue((replicas.FORWARDS,), restarted(nodes.broker_that_is_cut_off, Need.FORWARDING)),
     Rescue((registration.NOBODY_FENCED, registration.OTHERS_HEARD), restarted(nodes.broker_without_heartbeats)))
 CONTROLLERS_TO_KRAFT = controllers(
     NodeMode.KRAFT_CONTROLLER, nodes.controllers_to_kraft, sizes=nodes.one_by_one,
@@ -147,9 +140,9 @@ CONTROLLERS_TO_KRAFT = controllers(
 
 TO_OWN_KRAFT = brokers(
     NodeMode.OWN_KRAFT, nodes.brokers_to_own_kraft,
-    (WITHIN_WINDOW, workloads.USERS_TEMPLATE_CAN_BE, own_template.OWN_TEMPLATE_TRIED, *BEFORE_A_RESTART,
-     lag.GROUPS_HEALTHY),
-    (*AFTER_A_BROKER, registration.NOBODY_FENCED, lag.GROUPS_HEALTHY), assign=rollback.no_files)
+    (WITHIN_WINDOW, workloads.USERS_TEMPLATE_CAN_BE, ending.OWN_TEMPLATE_TRIED, *BEFORE_A_RESTART,
+     groups.GROUPS_HEALTHY),
+    (*AFTER_A_BROKER, registration.NOBODY_FENCED, groups.GROUPS_HEALTHY), assign=rollback.no_files)
 
 STARTED_ANEW = controllers(
     NodeMode.KRAFT_CONTROLLER, nodes.controller_to_start_anew, sizes=nodes.one_by_one, restart=True,
@@ -167,7 +160,7 @@ def started_without_zookeeper(mode: NodeMode) -> Rollout[Picture]:
         mode=mode, left=lambda picture: nodes.to_start_without_zookeeper(picture, mode), sight=nodes.sight,
         assign=rollback.no_files, replace=nodes.replace_pod, sizes=nodes.sizes, restart=True,
         before=(WITHIN_WINDOW, ending.ZOOKEEPER_STOPPED, *BEFORE_A_RESTART),
-        after=(door.STARTED_BY_ITS_EDITS, registration.STARTED_BROKER, registration.OBSERVERS_CAUGHT_UP,
+        after=(workloads.STARTED_BY_ITS_EDITS, registration.STARTED_BROKER, registration.OBSERVERS_CAUGHT_UP,
                replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER, registration.NOBODY_FENCED, ending.ZOOKEEPER_STOPPED))
 
 
@@ -177,18 +170,18 @@ BACK_TO_MIGRATION = brokers(
     NodeMode.MIGRATION, rollback.to_migration, (*BEFORE_A_BROKER, dual_write.DUAL_WRITE_ALIVE), AFTER_A_KRAFT_BROKER,
     sizes=nodes.one_by_one)
 STARTED_AGAIN = controllers(
-    NodeMode.MIGRATION_CONTROLLER, rollback.to_start_again, before=(credentials.LISTENER_CREDENTIALS,),
+    NodeMode.MIGRATION_CONTROLLER, rollback.to_start_again, before=(connections.LISTENER_CREDENTIALS,),
     after=(quorum.QUORUM_UP, dual_write.DUAL_WRITE))
 STOPPED = controllers(NodeMode.STOPPED, rollback.to_stop, sizes=rollback.stop_sizes, replace=rollback.stop_pod,
                       before=(to_zookeeper.PARTITION_VERSIONS,), after=(to_zookeeper.CONTROLLERS_STOPPED,))
 BACK_TO_ZOOKEEPER = brokers(
     NodeMode.ZOOKEEPER, rollback.to_zookeeper, sizes=nodes.one_by_one, assign=rollback.no_files,
-    before=(*BEFORE_A_BROKER_GOES_BACK, channels.FOLLOWERS_TAKEN_BACK, replicas.RESTART_IS_SAFE, replicas.ADDRESSES_KNOWN),
-    after=(*AFTER_A_PLAIN_BROKER, channels.FOLLOWERS_TAKEN_BACK), needs=ON_ZOOKEEPER)
-LEADER_BACK = Rescue((channels.FOLLOWERS_TAKEN_BACK,), brokers(
+    before=(*BEFORE_A_BROKER_GOES_BACK, replicas.FOLLOWERS_TAKEN_BACK, replicas.RESTART_IS_SAFE, replicas.ADDRESSES_KNOWN),
+    after=(*AFTER_A_PLAIN_BROKER, replicas.FOLLOWERS_TAKEN_BACK), needs=ON_ZOOKEEPER)
+LEADER_BACK = Rescue((replicas.FOLLOWERS_TAKEN_BACK,), brokers(
     NodeMode.ZOOKEEPER, nodes.leader_that_is_stuck, sizes=nodes.one_by_one, assign=rollback.no_files, restart=True,
-    before=(*BEFORE_A_BROKER_GOES_BACK, channels.LEADER_CAN_GO),
-    after=(door.STARTED_BY_ITS_EDITS, to_zookeeper.PLAIN_BROKER, replicas.BROKERS_SEE_EACH_OTHER),
+    before=(*BEFORE_A_BROKER_GOES_BACK, replicas.LEADER_CAN_GO),
+    after=(workloads.STARTED_BY_ITS_EDITS, to_zookeeper.PLAIN_BROKER, replicas.BROKERS_SEE_EACH_OTHER),
     needs=(*ON_ZOOKEEPER, Need.CAUGHT_UP)))
 """The same leader where its pod's template is the user's own again."""
 
@@ -226,10 +219,10 @@ PLAN: Plan[Picture] = Plan((
          forward=Leg(
              enter=(WITHIN_WINDOW, *preflight.OF_CONTROLLERS),
              assigns=nodes.assign_controllers,
-             watch=(credentials.LISTENER_CREDENTIALS,),
+             watch=(connections.LISTENER_CREDENTIALS,),
              goal=goals.claim_and_provision, needs=ON_ZOOKEEPER,
              rescues=(Rescue((quorum.CONTROLLERS_READY,), REGISTERED_AGAIN),),
-             done=(quorum.QUORUM_UP, quorum.CONTROLLERS_READY, quorum.PRE_MIGRATION, reach.CONTROLLERS_REACH_BROKERS)),
+             done=(quorum.QUORUM_UP, quorum.CONTROLLERS_READY, quorum.PRE_MIGRATION, connections.CONTROLLERS_REACH_BROKERS)),
          back=Leg(
              goal=rollback.remove_controllers, needs=(*ON_ZOOKEEPER, Need.PARTITION_EPOCH), rollouts=(STOPPED,),
              done=(to_zookeeper.CONTROLLERS_GONE,), one_way=True, critical=rollback.is_critical)),
@@ -258,7 +251,7 @@ PLAN: Plan[Picture] = Plan((
                   done=(to_zookeeper.WRITTEN_BACK,))),
     Step(Name.DUAL_WRITE, rests_on=RECORD, expected=step.WRITING,
          forward=Leg(
-             watch=(*TAKEN_OVER, *WRITES, channels.FORWARDS, dual_write.DUAL_WRITE_BEGINS), rescues=WHILE_WRITING,
+             watch=(*TAKEN_OVER, *WRITES, replicas.FORWARDS, dual_write.DUAL_WRITE_BEGINS), rescues=WHILE_WRITING,
              keep=goals.keep_dual_write,
              done=(dual_write.DUAL_WRITE, PARITY, registration.NOBODY_FENCED)),
          back=Leg(
@@ -266,9 +259,9 @@ PLAN: Plan[Picture] = Plan((
              needs=STILL_COMPARED)),
     Step(Name.MOVE_BROKERS, rests_on=RECORD, estimate=estimate.move, expected=step.MOVING,
          forward=Leg(
-             enter=(WITHIN_WINDOW, zookeeper_groups.NO_ZOOKEEPER_GROUPS, *WRITES, channels.FOLLOWERS_TAKEN_BACK),
+             enter=(WITHIN_WINDOW, groups.NO_ZOOKEEPER_GROUPS, *WRITES, replicas.FOLLOWERS_TAKEN_BACK),
              ahead=goals.put_dual_write_right,
-             watch=(zookeeper_groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *WRITES, channels.FORWARDS,
+             watch=(groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *WRITES, replicas.FORWARDS,
                     registration.OTHERS_HEARD),
              rescues=WHILE_WRITING, keep=goals.keep_dual_write,
              rollouts=(TO_KRAFT,),
@@ -290,9 +283,9 @@ PLAN: Plan[Picture] = Plan((
          forward=Leg(
              enter=(WITHIN_WINDOW, registration.ALL_KRAFT, dual_write.DUAL_WRITE, PARITY, quorum.QUORUM_UP,
                     registration.NOBODY_FENCED, replicas.ALL_IN_SYNC, *IN_ORDER, workloads.TEMPLATE_IS_OURS,
-                    backups.BACKUPS_TAKEN),
+                    operations.BACKUPS_TAKEN),
              ahead=goals.put_dual_write_right, needs_to_begin=(Need.STATELESS,),
-             watch=(lag.GROUPS_HEALTHY, *KEPT),
+             watch=(groups.GROUPS_HEALTHY, *KEPT),
              keep=goals.keep_on_delete,
              rollouts=(CONTROLLERS_TO_KRAFT,),
              done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),

@@ -10,8 +10,7 @@ from switchover.api.status import Verdict as Outcome
 from switchover.cluster import names, nodes, template
 from switchover.cluster.effects import DeleteZNode, RaiseEpoch, RaiseVersions
 from switchover.cluster.facts import KubernetesState
-from switchover.cluster.gates.dual_write import DRIVER_ALIVE
-from switchover.cluster.gates.parity import are_ended_by_a_new_leader
+from switchover.cluster.gates.dual_write import DRIVER_ALIVE, are_ended_by_a_new_leader
 from switchover.cluster.gates.rollback import is_behind
 from switchover.cluster.goals import state_of
 from switchover.cluster.picture import Picture

@@ -11,10 +11,10 @@ from switchover.api.status import Direction, MoveKind
 from switchover.cluster import names, partition_states, quotas
 from switchover.cluster.effects import CreateStates, SetQuota
 from switchover.cluster.estimate import rollback_seconds
-from switchover.cluster.gates.backups import BACKUPS_TAKEN
+from switchover.cluster.gates.disks import VOLUMES_KEPT, volumes_on_record
 from switchover.cluster.gates.ending import check_zookeeper_unused
 from switchover.cluster.gates.on_record import RECORD_HOLDS
-from switchover.cluster.gates.volumes import VOLUMES_KEPT, volumes_on_record
+from switchover.cluster.gates.operations import BACKUPS_TAKEN
 from switchover.cluster.measured import measured
 from switchover.cluster.on_record import nodes_of, restarts_of
 from switchover.cluster.picture import Picture

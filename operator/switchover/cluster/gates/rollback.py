@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from switchover.answers.observed import Known, Unknown
 from switchover.cluster import names, template
 from switchover.cluster.facts import Need
-from switchover.cluster.gates.dual_write import check_dual_write
-from switchover.cluster.gates.parity import PATIENCE_SECONDS, check_parity
+from switchover.cluster.gates.dual_write import PATIENCE_SECONDS, check_dual_write, check_parity
 from switchover.cluster.gates.workloads import original_missing
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import (

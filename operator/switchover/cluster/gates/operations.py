@@ -1,17 +1,40 @@
-"""What the rehearsal of claim and copy found, before anything of the user's is touched (docs/rehearsal.md)."""
+"""What people plan and do: windows, a rehearsal, backups."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Severity
 from switchover.api.status import Verdict as Outcome
+from switchover.cluster.estimate import work_of
 from switchover.cluster.facts import Export, Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import replica_job
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report
 from switchover.engine.gate import Gate, Unseen, Verdict, fail, gravest, passed, seen, unknown, wait
+from switchover.engine.windows import utc
+from switchover.engine.within_window import judge
 from switchover.reasons.preflight import REHEARSAL_FAILED, REHEARSAL_INCOMPLETE, REHEARSAL_RUNNING, REHEARSAL_UNKNOWN
+from switchover.reasons.walk import BACKUPS_MISSING, NOT_OBSERVED
 from switchover.text.command import command, kubectl
 
+
+def check_within_window(picture: Picture) -> Verdict:
+    return judge(picture.spec.windows, picture.position, picture.now, lambda: seconds_needed(picture),
+                 picture.step.one_piece)
+
+
+def seconds_needed(picture: Picture) -> float:
+    """How long what starts next in this step takes, at the pace of the slowest batch so far."""
+    work = work_of(picture.at(replace(picture.position, batch=None)), picture.step, slowest=True)
+    return next((each.seconds for each in work if each.disrupts), 0.0)
+
+
+WITHIN_WINDOW: Gate[Picture] = Gate("WithinWindow", check_within_window)
+
+
+# --- rehearsal ------------------------------------------------------------------------------------------------------------
+# What the rehearsal of claim and copy found, before anything of the user's is touched (docs/rehearsal.md).
 
 def check_rehearsed(picture: Picture) -> Verdict:
     """A rehearsal has come to its end and found nothing that stands in the way."""
@@ -79,3 +102,35 @@ def _job(picture: Picture) -> str:
 
 REHEARSED: Gate[Picture] = Gate("Rehearsed", check_rehearsed, needs=(Need.REHEARSAL,))
 REHEARSED_AGAIN: Gate[Picture] = Gate("RehearsedAgain", check_rehearsed_again, needs=(Need.REHEARSAL,))
+
+
+# --- backups --------------------------------------------------------------------------------------------------------------
+# ZooKeeper and the metadata log are backed up before the point of no return, or a person said why not.
+
+SOAK = Step.SOAK.value
+CLOCKS_APART_SECONDS = 300.0
+"""How far the clock of whoever took the backups may run ahead of ours."""
+CURE = "take both backups with the commands of the runbook, then set spec.backups: {takenTime, location}, or {skipReason}"
+
+
+def check_backups_taken(picture: Picture) -> Verdict:
+    """A backup counts when it was taken after Soak began: from then on every broker runs on KRaft."""
+    backups, since = picture.spec.backups, picture.entered.get(SOAK)
+    if backups is not None and backups.skip_reason is not None:
+        return passed(f"backups skipped: {backups.skip_reason}")
+    if since is None:
+        return unknown(NOT_OBSERVED, f"the status does not tell when {SOAK} began", subject=SOAK)
+    if backups is None or backups.taken_time is None:
+        return wait(BACKUPS_MISSING, "spec.backups does not confirm backups of ZooKeeper and the metadata log",
+                    observed="none", subject="spec.backups", threshold=f"taken after {utc(since)}", unblocks=CURE)
+    taken = backups.taken_time.timestamp()
+    if taken > picture.now + CLOCKS_APART_SECONDS:
+        return wait(BACKUPS_MISSING, "spec.backups.takenTime is in the future", subject="spec.backups",
+                    observed=utc(taken), threshold=f"not after {utc(picture.now)}", unblocks=CURE)
+    if taken <= since:
+        return wait(BACKUPS_MISSING, "the backups are older than the state in which every broker runs on KRaft",
+                    subject="spec.backups", observed=utc(taken), threshold=f"after {utc(since)}", unblocks=CURE)
+    return passed(f"backups of {utc(taken)}" + (f" at {backups.location}" if backups.location else ""))
+
+
+BACKUPS_TAKEN: Gate[Picture] = Gate("BackupsTaken", check_backups_taken)

@@ -1,9 +1,11 @@
-"""The consumer groups that the user named stay healthy while brokers are replaced, by the lag kernel."""
+"""Consumer groups: those that the user named stay healthy (by the lag kernel), and none needs ZooKeeper any more."""
 
 from switchover.answers.observed import Known, Unknown
 from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Gate, Verdict, passed, seen, unknown, wait
+from switchover.cluster.preflight.groups import described, remedy
+from switchover.cluster.reading import groups_in_zookeeper
+from switchover.engine.gate import Gate, Verdict, passed, seen, several, unknown, wait
 from switchover.lag.sentences import sentence
 from switchover.lag.verdicts import Verdict as Found
 from switchover.lag.watch import JudgedGroup
@@ -13,6 +15,7 @@ from switchover.reasons.groups import (
     GROUP_LAG,
     GROUP_NEVER_COMMITTED,
     GROUP_OFFSETS_WRONG,
+    GROUP_ON_ZOOKEEPER,
     GROUP_STALLED,
     GROUP_UNKNOWN,
 )
@@ -69,3 +72,27 @@ def _trouble(name: str, group: JudgedGroup, row: int) -> Verdict | None:
 
 
 GROUPS_HEALTHY: Gate[Picture] = Gate("GroupsHealthy", check_groups_healthy, needs=(Need.MEMBERS,))
+
+
+# --- zookeeper groups -----------------------------------------------------------------------------------------------------
+# Brokers leave ZooKeeper only when no consumer group needs it: each that moves vanishes from `/brokers/ids`.
+
+REMEDIES_NAMED = 3
+
+
+def check_no_zookeeper_groups(picture: Picture) -> Verdict:
+    """No group below `/consumers` has a member, one whose partitions Kafka assigns included."""
+    groups = groups_in_zookeeper(picture)
+    if not groups:
+        return passed("ZooKeeper coordinates no consumer group")
+    found = sorted(groups.items())
+    meaning = ("MoveBrokers has begun: its members find no broker that is on KRaft, and no further batch starts"
+               if picture.position.opened is not None else "its members would find no broker that is on KRaft")
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return wait(GROUP_ON_ZOOKEEPER, f"{described(*found[0])}{more}; {meaning}", subject=several(name for name, _ in found),
+                observed=f"members: {several(f'{name} {len(group.members)}' for name, group in found)}", threshold="none",
+                unblocks=several((remedy(picture, name) for name, _ in found), REMEDIES_NAMED))
+
+
+NO_ZOOKEEPER_GROUPS: Gate[Picture] = Gate(
+    "NoZooKeeperGroups", check_no_zookeeper_groups, needs=(Need.GROUPS_IN_ZOOKEEPER,))
