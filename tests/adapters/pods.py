@@ -11,7 +11,7 @@ from adapters.servers import KAFKA, KafkaServer
 from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster.door import brokers, mount
 from switchover.cluster.door.brokers import Brokers
-from switchover.cluster.door.scripts import DOOR, KEEP
+from switchover.cluster.door.mount import DOOR, KEEP
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.network.addresses import Address
 

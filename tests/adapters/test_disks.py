@@ -12,7 +12,7 @@ from adapters.servers import ServerError
 from patience import stretched
 from switchover.api.job_message import LARGEST
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.cluster.door import disks
+from switchover.cluster.door import mount
 from switchover.kubernetes import reports
 from switchover.kubernetes.reports import DiskReport
 
@@ -25,8 +25,8 @@ def message(shell: list[str], *mounts: Path) -> bytes:
     """The termination message that the init container leaves with these mounts; it always ends with 0, silently."""
     log = (mounts[0] if mounts else Path.cwd()).parent / "termination-log"
     log.write_bytes(b"")
-    script = disks.SCRIPT.replace("/dev/termination-log", str(log))
-    assert script != disks.SCRIPT
+    script = mount.DISKS_SCRIPT.replace("/dev/termination-log", str(log))
+    assert script != mount.DISKS_SCRIPT
     ran = subprocess.run([*shell, "-c", script, reports.DISKS, *map(str, mounts)], capture_output=True, check=True,
                          timeout=stretched(60), env={"PATH": "/nowhere"})               # it has nothing but the shell itself
     assert ran.stdout + ran.stderr == b""
@@ -115,7 +115,7 @@ def test_what_cannot_be_read_is_not_reported_as_healthy(tmp_path: Path, shell: l
 
 @each_shell
 def test_a_report_that_cannot_be_written_ends_with_0_and_keeps_no_broker_down(tmp_path: Path, shell: list[str]) -> None:
-    script = disks.SCRIPT.replace("/dev/termination-log", str(tmp_path / "nothing" / "log"))
+    script = mount.DISKS_SCRIPT.replace("/dev/termination-log", str(tmp_path / "nothing" / "log"))
     subprocess.run([*shell, "-c", script, reports.DISKS, str(tmp_path)], check=True, timeout=stretched(60))
 
 

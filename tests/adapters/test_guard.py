@@ -8,7 +8,7 @@ import pytest
 from adapters.clusters import kafka_cluster
 from adapters.servers import ServerError
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.cluster.door.scripts import GUARD
+from switchover.cluster.door.mount import GUARD
 from switchover.network.access import Access
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 

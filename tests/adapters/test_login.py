@@ -18,7 +18,7 @@ from adapters.servers import KafkaServer, ZooKeeperServer, free_port, loopback
 from patience import stretched, until
 from switchover.api.kafka_migration import BrokerSet
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.cluster.door import brokers, edits, reach
+from switchover.cluster.door import brokers, edits, mount
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.network.addresses import Address
 from unit.test_door import EXIT_CONFIG
@@ -111,7 +111,7 @@ class Controller:
             Mode.MIGRATION_CONTROLLER, NODE,
             Voters({NODE: self.server.address}, ControllerListener("CONTROLLER", port, "PLAINTEXT", {})),
             brokers.find(TEMPLATE, BrokerSet(name="kafka"), live), random_id(), str(self.metadata)))
-        tries = reach.init_container([f"tls://{broker.server.address}"], {"image": "kafka"})
+        tries = mount.reach_container([f"tls://{broker.server.address}"], {"image": "kafka"})
         variables = {"SWITCHOVER_RUN": str(self.run), "SWITCHOVER_TERMINATION_LOG": str(self.run / "reach")}
         subprocess.run(tries["command"], env=os.environ | variables, check=True, timeout=stretched(40))
 

@@ -13,7 +13,7 @@ from adapters.formatted import lay_out, random_id
 from adapters.pods import as_pod
 from adapters.servers import KafkaServer, ServerError, loopback
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.cluster.door.scripts import DOOR, TRIAL
+from switchover.cluster.door.mount import DOOR, TRIAL
 from switchover.cluster.ending.own_configuration import KEYS, Broker, differences
 from switchover.cluster.ending.trial_job import EDITS
 from switchover.kubernetes import reports

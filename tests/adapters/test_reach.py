@@ -10,7 +10,7 @@ import pytest
 from adapters.servers import free_port
 from adapters.test_login import SecuredBroker
 from patience import stretched
-from switchover.cluster.door import reach
+from switchover.cluster.door import mount
 from switchover.kubernetes import reports
 from switchover.network.addresses import Address
 
@@ -43,7 +43,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 def unreached(directory: Path, *addresses: str) -> Mapping[str, bool] | None:
     """What the init container reports."""
     told = directory / "told"
-    asks = reach.init_container(addresses, {"image": "kafka"})
+    asks = mount.reach_container(addresses, {"image": "kafka"})
     variables = {"SWITCHOVER_RUN": str(directory), "SWITCHOVER_TERMINATION_LOG": str(told), "SWITCHOVER_REACH_SECONDS": "5"}
     subprocess.run(asks["command"], env=os.environ | variables, check=True, timeout=stretched(60))
     return reports.unreached(told.read_text())

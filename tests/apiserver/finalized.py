@@ -11,7 +11,7 @@ from switchover.cli.export import Document, export
 from switchover.cluster import names, template
 from switchover.cluster.controllers import manifests
 from switchover.cluster.door import brokers, mount
-from switchover.cluster.door.scripts import DOOR
+from switchover.cluster.door.mount import DOOR
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.workloads import KubernetesWorkloads

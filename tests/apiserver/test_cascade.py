@@ -13,7 +13,7 @@ from switchover.cluster import names, template
 from switchover.cluster.controllers import manifests
 from switchover.cluster.door import brokers as door_brokers
 from switchover.cluster.door import edits, mount
-from switchover.cluster.door.scripts import DOOR
+from switchover.cluster.door.mount import DOOR
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 

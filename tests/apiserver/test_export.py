@@ -17,7 +17,7 @@ from switchover.answers.errors import Refused
 from switchover.cli.export import as_stream, export, into_directory
 from switchover.cluster import names, template
 from switchover.cluster.door import mount
-from switchover.cluster.door.scripts import DOOR
+from switchover.cluster.door.mount import DOOR
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.gitops import LAST_APPLIED
 

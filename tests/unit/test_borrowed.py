@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from switchover.cluster.controllers import borrowed
+from switchover.cluster.controllers import manifests
 
 
 def template_of(**pod: Any) -> dict[str, Any]:
@@ -31,17 +31,18 @@ EVERYWHERE = template_of(
 
 
 def test_each_object_is_told_once_and_our_own_secret_is_not() -> None:
-    assert borrowed.objects(EVERYWHERE, "kafka-controller") == (
+    assert manifests.borrowed_objects(EVERYWHERE, "kafka-controller") == (
         "configmap/defaults", "configmap/kafka-config", "configmap/more", "configmap/zones", "persistentvolumeclaim/plugins",
         "secret/jaas", "secret/kafka-tls", "secret/login", "secret/passwords", "secret/registry", "secret/vault-token",
         "serviceaccount/brokers")
 
 
 def test_a_pod_that_uses_nothing_has_nothing_to_keep() -> None:
-    assert borrowed.keep(template_of(serviceAccountName="default"), "kafka-controller", "kafka") == ""
+    assert manifests.keep_borrowed(template_of(serviceAccountName="default"), "kafka-controller", "kafka") == ""
 
 
 def test_what_is_to_be_kept_is_a_command() -> None:
-    told = borrowed.keep(template_of(volumes=[{"name": "c", "configMap": {"name": "a"}}]), "kafka-controller", "streams")
+    told = manifests.keep_borrowed(
+        template_of(volumes=[{"name": "c", "configMap": {"name": "a"}}]), "kafka-controller", "streams")
     assert told.endswith(
         ": kubectl --namespace streams annotate --overwrite configmap/a helm.sh/resource-policy=keep")

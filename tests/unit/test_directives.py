@@ -16,7 +16,7 @@ from switchover.cluster import goals, names
 from switchover.cluster.door import edits
 from switchover.cluster.door.brokers import KEPT
 from switchover.cluster.door.directives import Directive, NotADirective
-from switchover.cluster.door.scripts import DOOR
+from switchover.cluster.door.mount import DOOR
 from switchover.cluster.gates.on_record import RECORD_HOLDS
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.cluster.picture import Picture

@@ -19,7 +19,7 @@ from javaproperties import loads
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes
 from switchover.cluster.door import edits
-from switchover.cluster.door.scripts import DOOR, KEEP
+from switchover.cluster.door.mount import DOOR, KEEP
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.kubernetes import reports
 from switchover.network.addresses import Address

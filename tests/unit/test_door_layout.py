@@ -10,8 +10,7 @@ import pytest
 from switchover.api.kafka_migration import BrokerSet, StartPreset
 from switchover.cluster import modes, template
 from switchover.cluster.door import brokers
-from switchover.cluster.door.brokers import KEPT, Brokers
-from switchover.cluster.door.layout import LAYOUTS, SCRIPTS, ContainerMissing, container_of, layout_of
+from switchover.cluster.door.brokers import KEPT, LAYOUTS, SCRIPTS, Brokers, ContainerMissing, container_of, layout_of
 from unit.pictures import Cluster, given, stateful_set
 
 APACHE, BITNAMI, CONFLUENT = SCRIPTS

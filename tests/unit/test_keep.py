@@ -13,7 +13,7 @@ import yaml
 from javaproperties import loads
 
 from switchover.api.kafka_migration import BrokerSet, BrokerStart
-from switchover.cluster.door.scripts import DOOR, GUARD, KEEP, TRIAL
+from switchover.cluster.door.mount import DOOR, GUARD, KEEP, TRIAL
 from switchover.cluster.ending.trial_job import EDITS
 from switchover.kubernetes import reports
 

@@ -12,10 +12,10 @@ from switchover.api.kafka_migration import KafkaMigrationSpec
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import names
 from switchover.cluster.controllers import manifests as controllers
-from switchover.cluster.door import brokers, edits, mount, name_cache
+from switchover.cluster.door import brokers, edits, mount
 from switchover.cluster.door.brokers import Brokers
-from switchover.cluster.door.scripts import GUARD, REACH
-from switchover.cluster.ending import needs_zookeeper
+from switchover.cluster.door.mount import GUARD, REACH
+from switchover.cluster.ending import zookeeper_users
 from switchover.cluster.goals import claim_and_provision
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.engine.effects import Provide, WriteNodeFiles
@@ -276,7 +276,7 @@ def test_variables_stay_as_they_are_and_in_their_order():
               {"name": "C", "value": "1"}, {"name": "C", "value": "2"}]
     environment = copied(env=theirs)["containers"][0]["env"]
     assert [item for item in environment if item["name"] in "ABC"] == theirs
-    assert environment[-1] == {"name": name_cache.VARIABLE, "value": name_cache.OPTIONS}
+    assert environment[-1] == {"name": mount.JVM_VARIABLE, "value": mount.JVM_OPTIONS}
 
 
 @pytest.mark.parametrize("theirs", [
@@ -683,7 +683,7 @@ def test_an_entrypoint_that_waits_for_zookeeper_is_told_not_to(of_container, tol
     source = template_with(**of_container)
     found = container(template=source)
     assert (SKIPPED in found["env"]) == (SKIPPED in of_container["env"] or told)
-    assert needs_zookeeper.users({"spec": {"containers": [found]}}, "zookeeper:2181") == ()
+    assert zookeeper_users.users({"spec": {"containers": [found]}}, "zookeeper:2181") == ()
     own = spec_of()
     directives = edits.controller(Mode.MIGRATION_CONTROLLER, 3000, VOTERS, known_of(source, own), "cluster",
                                   "/data/kraft-controller")

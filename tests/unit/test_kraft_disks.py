@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster.door import disks
-from switchover.cluster.door.disks import init_container
+from switchover.cluster.door import mount
+from switchover.cluster.door.mount import disks_container
 from switchover.kubernetes import reports
 from switchover.kubernetes.reports import DiskReport
 from unit.kraft_gates import GATES, outcome, to_b
@@ -20,13 +20,13 @@ def spec() -> dict[str, Any]:
 
 
 def reporter(pod: dict[str, Any]) -> dict[str, Any]:
-    return init_container(pod, pod["containers"][0])
+    return disks_container(pod, pod["containers"][0])
 
 
 def test_it_sees_the_data_and_nothing_else_and_cannot_write():
     container = reporter(spec())
     assert container["volumeMounts"] == [{"name": "data", "mountPath": "/var/lib/kafka", "readOnly": True}]
-    assert container["command"] == ["/bin/sh", "-c", disks.SCRIPT, "switchover-disks", "/var/lib/kafka"]
+    assert container["command"] == ["/bin/sh", "-c", mount.DISKS_SCRIPT, "switchover-disks", "/var/lib/kafka"]
 
 
 def test_it_sees_every_log_directory_of_many_volumes_where_the_broker_sees_it():

@@ -9,8 +9,7 @@ from switchover.api.controllers import ControllerListener
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes, names
 from switchover.cluster.controllers import listener, manifests
-from switchover.cluster.controllers.listener import Unusable
-from switchover.cluster.controllers.principals import apply_rules, distinguished_name
+from switchover.cluster.controllers.listener import Unusable, apply_rules, distinguished_name
 from switchover.cluster.door import brokers, edits
 from switchover.cluster.gates.connections import check_listener_credentials
 from switchover.cluster.modes import Voters

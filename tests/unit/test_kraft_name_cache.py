@@ -2,23 +2,23 @@
 
 import pytest
 
-from switchover.cluster.door.name_cache import OPTIONS, VARIABLE, short
+from switchover.cluster.door.mount import JVM_OPTIONS, JVM_VARIABLE, short_name_cache
 
 HEAP = {"name": "KAFKA_HEAP_OPTS", "value": "-Xmx1g"}
-SOMEWHERE_ELSE = {"name": VARIABLE, "valueFrom": {"configMapKeyRef": {"name": "jvm", "key": "options"}}}
+SOMEWHERE_ELSE = {"name": JVM_VARIABLE, "valueFrom": {"configMapKeyRef": {"name": "jvm", "key": "options"}}}
 
 
 @pytest.mark.parametrize(("before", "after"), [
-    ([], [{"name": VARIABLE, "value": OPTIONS}]),
-    ([HEAP], [HEAP, {"name": VARIABLE, "value": OPTIONS}]),
-    ([{"name": VARIABLE, "value": "-Down=1"}, HEAP], [{"name": VARIABLE, "value": f"-Down=1 {OPTIONS}"}, HEAP]),
-    ([{"name": VARIABLE}], [{"name": VARIABLE, "value": OPTIONS}]),
+    ([], [{"name": JVM_VARIABLE, "value": JVM_OPTIONS}]),
+    ([HEAP], [HEAP, {"name": JVM_VARIABLE, "value": JVM_OPTIONS}]),
+    ([{"name": JVM_VARIABLE, "value": "-Down=1"}, HEAP], [{"name": JVM_VARIABLE, "value": f"-Down=1 {JVM_OPTIONS}"}, HEAP]),
+    ([{"name": JVM_VARIABLE}], [{"name": JVM_VARIABLE, "value": JVM_OPTIONS}]),
     ([SOMEWHERE_ELSE], [SOMEWHERE_ELSE]),
 ], ids=["none", "others", "the user's own", "empty", "from elsewhere"])
 def test_names_are_forgotten_after_a_second(before, after):
-    assert short(before) == after
+    assert short_name_cache(before) == after
 
 
 def test_an_environment_that_is_short_already_stays():
-    once = short([HEAP])
-    assert short(once) == once
+    once = short_name_cache([HEAP])
+    assert short_name_cache(once) == once

@@ -12,7 +12,7 @@ from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import goals, modes, nodes, template
 from switchover.cluster.door import mount
 from switchover.cluster.door.brokers import KEPT
-from switchover.cluster.door.scripts import DOOR
+from switchover.cluster.door.mount import DOOR
 from switchover.cluster.gates.workloads import STARTED_BY_ITS_EDITS
 from switchover.cluster.picture import Picture, observed_mode
 from switchover.cluster.plan import PLAN

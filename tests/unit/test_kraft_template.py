@@ -11,9 +11,9 @@ import pytest
 from switchover.api.kafka_migration import BrokerSet
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import names, template
-from switchover.cluster.door import brokers, disks, mount, name_cache
-from switchover.cluster.door.layout import SCRIPTS, ContainerMissing
-from switchover.cluster.door.scripts import KEEP
+from switchover.cluster.door import brokers, mount
+from switchover.cluster.door.brokers import SCRIPTS, ContainerMissing
+from switchover.cluster.door.mount import KEEP
 from switchover.cluster.template import changed_back, is_ours, is_outdated, original_manifest, patch, would_restart
 from switchover.kubernetes import reports
 from switchover.kubernetes.workloads import Workload
@@ -156,7 +156,7 @@ def without_ours(manifest: dict[str, Any]) -> dict[str, Any]:
     pod["volumes"] = [each for each in pod.get("volumes", []) if each["name"] not in mount.OURS]
     broker["volumeMounts"] = [each for each in broker.get("volumeMounts", []) if each["name"] not in mount.OURS]
     broker["env"] = [each for each in broker.get("env", [])
-                     if each["name"] not in (mount.POD_NAME, name_cache.VARIABLE, SCRAM)]
+                     if each["name"] not in (mount.POD_NAME, mount.JVM_VARIABLE, SCRAM)]
     for part, field in ((pod, "initContainers"), (pod, "volumes"), (broker, "volumeMounts"), (broker, "env")):
         if not part[field]:
             del part[field]
@@ -259,7 +259,7 @@ def test_a_container_that_is_not_there_is_no_change_at_all():
 def test_the_pods_name_comes_first_and_the_name_cache_is_short(manifest_of):
     environment = broker_of(patched(manifest_of()))["env"]
     assert environment[0] == POD_NAME
-    assert environment[-1] == {"name": name_cache.VARIABLE, "value": name_cache.OPTIONS}
+    assert environment[-1] == {"name": mount.JVM_VARIABLE, "value": mount.JVM_OPTIONS}
     assert [item["name"] for item in environment].count(mount.POD_NAME) == 1
 
 
@@ -269,9 +269,9 @@ def test_a_variable_of_the_pods_name_gives_way_to_ours():
 
 
 def test_options_of_the_users_jvm_stay():
-    manifest = changed(lambda broker: broker["env"].insert(0, {"name": name_cache.VARIABLE, "value": "-Down=1"}))
-    found = [item["value"] for item in broker_of(patched(manifest))["env"] if item["name"] == name_cache.VARIABLE]
-    assert found == [f"-Down=1 {name_cache.OPTIONS}"]
+    manifest = changed(lambda broker: broker["env"].insert(0, {"name": mount.JVM_VARIABLE, "value": "-Down=1"}))
+    found = [item["value"] for item in broker_of(patched(manifest))["env"] if item["name"] == mount.JVM_VARIABLE]
+    assert found == [f"-Down=1 {mount.JVM_OPTIONS}"]
 
 
 @pytest.mark.parametrize("theirs", [
@@ -329,7 +329,7 @@ def test_the_start_script_is_kept_in_the_brokers_own_image(manifest_of):
 
 def test_the_disks_are_seen_where_the_broker_sees_them():
     pod, broker = pod_of(by_ordinal()), broker_of(by_ordinal())
-    assert pod_of(patched(by_ordinal()))["initContainers"][-1] == disks.init_container(pod, broker)
+    assert pod_of(patched(by_ordinal()))["initContainers"][-1] == mount.disks_container(pod, broker)
 
 
 def own_script(**fields: Any) -> dict[str, Any]:

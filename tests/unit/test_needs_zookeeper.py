@@ -2,7 +2,7 @@
 
 import pytest
 
-from switchover.cluster.ending.needs_zookeeper import suspects, users
+from switchover.cluster.ending.zookeeper_users import suspects, users
 
 CONFLUENT = [{"name": "KAFKA_ZOOKEEPER_CONNECT", "value": "zk:2181"}]
 TLS = {"name": "KAFKA_ZOOKEEPER_SSL_CLIENT_ENABLE", "value": "true"}

@@ -6,7 +6,7 @@ from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.controllers.manifests import voters
 from switchover.cluster.door import edits
 from switchover.cluster.door.brokers import Brokers
-from switchover.cluster.ending import own_settings
+from switchover.cluster.ending import own_configuration
 from unit.pictures import BROKERS, spec_of
 
 BITNAMI, CONFLUENT = "/opt/bitnami/kafka/bin/kafka-server-start.sh", "/usr/bin/kafka-server-start"
@@ -16,7 +16,7 @@ OF_THE_DEMO = Brokers("kafka", "/opt/kafka/bin/kafka-server-start.sh", "/data", 
 def printed(script: str = "/srv/kafka/bin/kafka-server-start.sh") -> list[str]:
     quorum = voters(spec_of(), "kafka", {})
     found = {pod: edits.written(edits.broker(Mode.KRAFT, node_id, quorum, OF_THE_DEMO)) for pod, node_id in BROKERS.items()}
-    return list(own_settings.lines(found, script, "clusterAAAA"))
+    return list(own_configuration.lines(found, script, "clusterAAAA"))
 
 
 def test_every_key_that_the_edits_set_is_told_and_what_differs_for_each_broker():
@@ -44,8 +44,8 @@ def test_confluents_image_wants_the_clusters_id():
 
 
 def test_a_password_is_not_printed():
-    told = list(own_settings.lines({"kafka-0": "mode C\nset listener.name.controller.plain.sasl.jaas.config=x password=y\n"},
-                                   BITNAMI, "c"))
+    told = list(own_configuration.lines(
+        {"kafka-0": "mode C\nset listener.name.controller.plain.sasl.jaas.config=x password=y\n"}, BITNAMI, "c"))
     assert told[0] == ("listener.name.controller.plain.sasl.jaas.config=<hidden>"
                        "   (KAFKA_CFG_LISTENER_NAME_CONTROLLER_PLAIN_SASL_JAAS_CONFIG)")
 

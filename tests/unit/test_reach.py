@@ -14,8 +14,8 @@ import pytest
 
 from adapters.certificates import Certificates
 from patience import stretched
-from switchover.cluster.door import reach
-from switchover.cluster.door.scripts import REACH
+from switchover.cluster.door import mount
+from switchover.cluster.door.mount import REACH
 from switchover.kubernetes import reports
 
 
@@ -105,7 +105,7 @@ def silent() -> Iterator[str]:
 def report(directory: Path, *addresses: str) -> str:
     """The termination message."""
     message = directory / "message"
-    container = reach.init_container(addresses, {"image": "kafka"})
+    container = mount.reach_container(addresses, {"image": "kafka"})
     environment = {**os.environ, "SWITCHOVER_TERMINATION_LOG": str(message), "SWITCHOVER_RUN": str(directory),
                    "SWITCHOVER_REACH_SECONDS": "3"}
     subprocess.run(container["command"], env=environment, check=True, timeout=stretched(40))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from switchover.answers.observed import Known, Unknown
-from switchover.cluster.ending import zookeeper_servers
+from switchover.cluster.ending import zookeeper_users
 from switchover.cluster.picture import Picture
 from switchover.kubernetes.selectors import POD_NAME, leads_to
 from unit.pictures import NOW, moment, with_fact
@@ -28,8 +28,8 @@ def releasing(connect: str, behind: Mapping[str, tuple[str, ...]] | None = None)
 def test_the_stateful_sets_are_told_by_the_names_of_their_pods(
         connect: str, sets: list[tuple[str, str, int]], behind: Mapping[str, tuple[str, ...]] | None) -> None:
     picture = releasing(connect, behind)
-    assert zookeeper_servers.stop(picture) == " && ".join(SCALE.format(where, name, 0) for where, name, _ in sets)
-    assert zookeeper_servers.start(picture) == " && ".join(SCALE.format(*each) for each in sets)
+    assert zookeeper_users.stop(picture) == " && ".join(SCALE.format(where, name, 0) for where, name, _ in sets)
+    assert zookeeper_users.start(picture) == " && ".join(SCALE.format(*each) for each in sets)
 
 
 @pytest.mark.parametrize(("connect", "behind", "sets"), [
@@ -42,14 +42,14 @@ def test_the_stateful_sets_are_told_by_the_names_of_their_pods(
 def test_the_stateful_sets_behind_a_service_are_named(
         connect: str, behind: Mapping[str, tuple[str, ...]], sets: list[str]) -> None:
     picture = releasing(connect, behind)
-    assert zookeeper_servers.stop(picture) == " && ".join(SCALE.format("kafka", name, 0) for name in sets)
+    assert zookeeper_users.stop(picture) == " && ".join(SCALE.format("kafka", name, 0) for name in sets)
     start = " && ".join(SCALE.format("kafka", name, "N") for name in sets)
-    assert zookeeper_servers.start(picture) == f"{start}, where N is the number of servers of each"
+    assert zookeeper_users.start(picture) == f"{start}, where N is the number of servers of each"
 
 
 def test_servers_that_are_named_are_counted_and_those_behind_a_service_are_not() -> None:
     picture = releasing("zk-0.zk.tools:2181,zookeeper:2181", {"zookeeper": ("zoo",)})
-    assert zookeeper_servers.start(picture) == (
+    assert zookeeper_users.start(picture) == (
         f"{SCALE.format('tools', 'zk', 1)} && {SCALE.format('kafka', 'zoo', 'N')}, where N is the number of servers of each")
 
 
@@ -66,14 +66,14 @@ def test_servers_that_are_named_are_counted_and_those_behind_a_service_are_not()
 ])
 def test_where_they_are_not_told_it_is_said_in_words(connect: str, behind: Mapping[str, tuple[str, ...]] | None) -> None:
     picture = releasing(connect, behind)
-    assert zookeeper_servers.stop(picture).startswith(
+    assert zookeeper_users.stop(picture).startswith(
         f"{SCALE.format('kafka', 'NAME', 0)}, where NAME is the StatefulSet behind {connect.partition(':2181')[0]}")
-    assert zookeeper_servers.start(picture).endswith("and N the number of its servers")
+    assert zookeeper_users.start(picture).endswith("and N the number of its servers")
 
 
 def test_what_may_be_a_service_here_is_asked_for() -> None:
     connect = "zookeeper:2181,zoo.kafka:2181,zoo.kafka.svc.cluster.local:2181,zk-0.zk:2181,10.0.0.7:2181,[::7]:2181/kafka"
-    assert zookeeper_servers.services(connect, "kafka") == ("zookeeper", "zoo")
+    assert zookeeper_users.services(connect, "kafka") == ("zookeeper", "zoo")
 
 
 @pytest.mark.parametrize(("selector", "leads"), [

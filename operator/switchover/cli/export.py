@@ -16,10 +16,10 @@ from switchover.cli.command import Place
 from switchover.cli.kube import connected
 from switchover.cli.objects import KAFKA_MIGRATION, bare, read_migration
 from switchover.cluster import names
-from switchover.cluster.controllers import borrowed
+from switchover.cluster.controllers import manifests
 from switchover.cluster.door import brokers
 from switchover.cluster.door.mount import SCRIPT_KEY
-from switchover.cluster.ending import own_settings
+from switchover.cluster.ending import own_configuration
 from switchover.cluster.ending.export import kept, kept_secret, kept_stateful_set, runs_the_same
 from switchover.cluster.status import AFTER_FINALIZE
 from switchover.kubernetes.client.migrations import KubernetesMigrations
@@ -141,7 +141,7 @@ def _used_by(controllers: Document) -> Iterator[Document]:
     """What is spoken of alone: what of the brokers' their pods go on using."""
     assert controllers.manifest is not None
     metadata, spec = controllers.manifest["metadata"], controllers.manifest["spec"]
-    if borrows := borrowed.keep(spec["template"], metadata["name"], metadata["namespace"]):
+    if borrows := manifests.keep_borrowed(spec["template"], metadata["name"], metadata["namespace"]):
         yield Document(borrows.replace("; ", ";\n").replace(": kubectl", ":\n  kubectl"))
 
 
@@ -151,7 +151,7 @@ async def _own_settings(workloads: Workloads, workload: str, original: Mapping[s
     files = await workloads.node_files(names.node_files(workload))
     edits = {pod: text for pod, text in files.items() if pod != SCRIPT_KEY}
     found = brokers.kept(original) if original is not None else None
-    lines = own_settings.lines(edits, found.script if isinstance(found, brokers.Brokers) else "", cluster_id)
+    lines = own_configuration.lines(edits, found.script if isinstance(found, brokers.Brokers) else "", cluster_id)
     return Document("\n".join((
         f"Or nothing of Switchover's in the brokers of StatefulSet {workload}: give their own configuration (the",
         "chart's values, the file, the variables) what stands below, and apply that while HandOver waits for its",

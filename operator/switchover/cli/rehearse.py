@@ -17,8 +17,7 @@ from switchover.cli.command import Place
 from switchover.cli.kube import connected
 from switchover.cli.objects import KAFKA_MIGRATION, in_file
 from switchover.cluster import names
-from switchover.cluster.door.brokers import upgraded
-from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
+from switchover.cluster.door.brokers import ContainerMissing, container_of, layout_of, upgraded
 from switchover.cluster.modes import METADATA_LEVELS
 from switchover.cluster.observe.rehearsal import handed_in
 from switchover.cluster.rehearsal import replica_job

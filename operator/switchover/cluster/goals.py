@@ -8,10 +8,9 @@ from switchover.api.status import Verdict as Outcome
 from switchover.cluster import modes, names, partition_states, quotas, template
 from switchover.cluster.controllers import manifests
 from switchover.cluster.door import edits, mount
-from switchover.cluster.door.brokers import Brokers
+from switchover.cluster.door.brokers import Brokers, ContainerMissing
 from switchover.cluster.door.directives import Directive
-from switchover.cluster.door.layout import ContainerMissing
-from switchover.cluster.door.scripts import DOOR
+from switchover.cluster.door.mount import DOOR
 from switchover.cluster.ending import trial_job
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.gates.ending import OWN_TEMPLATE_TRIED

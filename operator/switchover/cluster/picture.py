@@ -11,9 +11,8 @@ from switchover.cluster import identity, modes, names
 from switchover.cluster.controllers import manifests
 from switchover.cluster.controllers.listener import same_login
 from switchover.cluster.door import brokers, edits
-from switchover.cluster.door.brokers import Brokers
+from switchover.cluster.door.brokers import Brokers, ContainerMissing
 from switchover.cluster.door.directives import NotADirective, line
-from switchover.cluster.door.layout import ContainerMissing
 from switchover.cluster.facts import Facts
 from switchover.cluster.modes import Voters
 from switchover.cluster.step import ClusterStep

@@ -8,7 +8,7 @@ from switchover.api.kafka_migration import BrokerSet
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction
 from switchover.cluster import coming_up
-from switchover.cluster.door.layout import ContainerMissing, container_of
+from switchover.cluster.door.brokers import ContainerMissing, container_of
 from switchover.cluster.facts import KubernetesState, Written
 from switchover.cluster.picture import Picture
 from switchover.engine.gate import Unseen, Verdict, seen, unknown, wait

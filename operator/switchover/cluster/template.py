@@ -11,10 +11,9 @@ from typing import Any
 
 from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster import names
-from switchover.cluster.door import disks, mount
-from switchover.cluster.door.brokers import KEPT, Brokers, upgraded
+from switchover.cluster.door import mount
+from switchover.cluster.door.brokers import KEPT, Brokers, ContainerMissing, container_of, layout_of, upgraded
 from switchover.cluster.door.brokers import kept as brokers_kept
-from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
 from switchover.kubernetes.json_patch import annotation, unchanged
 from switchover.kubernetes.reports import DISKS
 from switchover.kubernetes.workloads import Workload
@@ -102,7 +101,7 @@ def patch(workload: Workload, brokers: BrokerSet, image: str = "") -> tuple[Mapp
     init_containers = [
         mount.init_container(layout.script, container),
         *_of_the_user(pod),
-        disks.init_container(pod, {**container, "volumeMounts": mount.of_the_user(container)}),
+        mount.disks_container(pod, {**container, "volumeMounts": mount.of_the_user(container)}),
     ]
     volumes = mount.volumes(names.node_files(workload.name), pod.get("volumes") or ())
     return (

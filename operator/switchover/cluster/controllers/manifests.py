@@ -6,7 +6,7 @@ readiness, volumes that outlive the StatefulSet, no owner: deleting the migratio
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from copy import deepcopy
 from typing import Any
 
@@ -14,15 +14,59 @@ from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
 from switchover.cluster import names
 from switchover.cluster.compute import as_counted
 from switchover.cluster.controllers import listener
-from switchover.cluster.door import mount, reach
-from switchover.cluster.door.brokers import Brokers, upgraded
-from switchover.cluster.door.layout import SKIPS, ContainerMissing, Layout, layout_of
+from switchover.cluster.door import mount
+from switchover.cluster.door.brokers import SKIPS, Brokers, ContainerMissing, Layout, layout_of, upgraded
 from switchover.cluster.modes import ControllerListener, Voters
 from switchover.cluster.template import mount_below
 from switchover.kubernetes.gitops import MARKS
 from switchover.kubernetes.names import TOKEN
 from switchover.kubernetes.selectors import keys
 from switchover.network.addresses import Address
+from switchover.text.command import kubectl
+
+# --- borrowed -------------------------------------------------------------------------------------------------------------
+# What a pod uses of others' making, by name: the controllers' pods are a copy of the brokers', and go on using theirs.
+
+_NAMED = {
+    "configMap": ("configmap", "name"), "configMapRef": ("configmap", "name"), "configMapKeyRef": ("configmap", "name"),
+    "secret": ("secret", "secretName"), "secretRef": ("secret", "name"), "secretKeyRef": ("secret", "name"),
+    "nodePublishSecretRef": ("secret", "name"), "imagePullSecrets": ("secret", "name"),
+    "persistentVolumeClaim": ("persistentvolumeclaim", "claimName")}
+"""The fields of a pod's spec that refer to an object of the namespace: its kind, and where its name stands. A projected
+volume's Secret is the one that stands in `name`."""
+
+
+def borrowed_objects(template: Mapping[str, Any], workload: str) -> tuple[str, ...]:
+    """ConfigMaps, Secrets, claims and the ServiceAccount that the pods of `workload` name, as kubectl takes them: kind/name.
+
+    Not the Secret with their own edits.
+    """
+    pod = template["spec"]
+    account = pod.get("serviceAccountName") or "default"
+    found = {*_below(pod), *([f"serviceaccount/{account}"] if account != "default" else [])}
+    return tuple(sorted(found - {f"secret/{names.node_files(workload)}"}))
+
+
+def keep_borrowed(template: Mapping[str, Any], workload: str, namespace: str) -> str:
+    """What is to be done so that an upgrade of the brokers' chart does not take them away; "" where they use none."""
+    if not (used := borrowed_objects(template, workload)):
+        return ""
+    return ("Take away nothing that the controllers' pods go on using, or they do not start again; Helm's upgrades leave"
+            f" what is annotated: {kubectl(namespace, 'annotate --overwrite {} helm.sh/resource-policy=keep', used)}")
+
+
+def _below(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _below(item)
+    elif isinstance(value, Mapping):
+        for field, item in value.items():
+            yield from _below(item)
+            if field in _NAMED:
+                kind, key = _NAMED[field]
+                yield from (f"{kind}/{name}" for each in (item if isinstance(item, list) else [item])
+                            if isinstance(each, Mapping) and (name := each.get(key) or each.get("name")))
+
 
 METADATA = "kraft-controller"
 """The directory of the metadata log, beside the brokers' log directories on a volume of the controllers' own."""
@@ -170,7 +214,7 @@ def _pod(spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
     pod["initContainers"] = [
         mount.init_container(layout.script, alike),
         *(without_host_ports(each) for each in pod.get("initContainers") or () if each["name"] not in omitted),
-        *([reach.init_container(told, alike)] if told else []),
+        *([mount.reach_container(told, alike)] if told else []),
         *([mount.guard(brokers_place, alike)] if below is not None else [])]
     pod["volumes"] = mount.volumes(names.node_files(spec.controllers.name), [
         *(each for each in pod.get("volumes") or () if each["name"] != volume),

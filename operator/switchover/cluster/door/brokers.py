@@ -4,14 +4,104 @@ It is found once, before anything is changed, and kept in the ControllerRevision
 runs with what it was given, and tells no more what it had.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from switchover.api.kafka_migration import BrokerSet
+from switchover.api.kafka_migration import BrokerSet, StartPreset
 from switchover.cluster import modes
 from switchover.cluster.door.directives import NotADirective, line, word
-from switchover.cluster.door.layout import container_of, layout_of, waits_for_zookeeper
+
+# --- layout ---------------------------------------------------------------------------------------------------------------
+# Which container of a pod runs Kafka, and where its image has its own start script: as the spec says, else by the template.
+#
+# What is told by the template is a guess. It is proven by the controllers' pods, which are a copy of the brokers' and start
+# before any broker is touched: the init container of `mount.py` ends where the image has no such script, and names those
+# that it has.
+
+class ContainerMissing(Exception):
+    """No container of the pod is the one that runs Kafka; the message names those that there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where an image has its start script; `environment` is what its entrypoint must be told beside.
+
+    Bitnami's entrypoint would else write new SCRAM credentials to ZooKeeper at every start, past dual write, and end in
+    KRaft mode, where it finds no `zookeeper.connect` (docs/facts/real-charts.md).
+    """
+
+    script: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+LAYOUTS: Mapping[StartPreset, Layout] = {
+    StartPreset.APACHE: Layout("/opt/kafka/bin/kafka-server-start.sh"),
+    StartPreset.BITNAMI: Layout("/opt/bitnami/kafka/bin/kafka-server-start.sh",
+                                {"KAFKA_ZOOKEEPER_BOOTSTRAP_SCRAM_USERS": "false"}),
+    StartPreset.CONFLUENT: Layout("/usr/bin/kafka-server-start"),
+}
+SCRIPTS = tuple(layout.script for layout in LAYOUTS.values())
+_MARKS = {StartPreset.BITNAMI: re.compile(r"bitnami"), StartPreset.CONFLUENT: re.compile(r"confluent|\bcp-(kafka|server)\b")}
+_CALLED = re.compile(r"""(?:^|[\s=;&|(])["']?((?:/[\w.-]+)+/kafka-server-start(?:\.sh)?)(?![\w.-])""")
+"""An absolute path of a start script in a command, without a variable in it."""
+
+
+def container_of(template: Mapping[str, Any], brokers: BrokerSet) -> Mapping[str, Any]:
+    """The container that runs Kafka: the one that the spec names; else the only one, or the only one called like Kafka.
+
+    Raises ContainerMissing.
+    """
+    containers: Sequence[Mapping[str, Any]] = template["spec"].get("containers") or ()
+    named = {container["name"]: container for container in containers}
+    if brokers.container is not None:
+        alike = [brokers.container] if brokers.container in named else []
+    elif "kafka" in named or len(named) == 1:
+        alike = ["kafka"] if "kafka" in named else list(named)
+    else:
+        alike = [name for name in named if "kafka" in name and "exporter" not in name]
+    if len(alike) != 1:
+        wanted = brokers.container or "of which the name tells that it runs Kafka"
+        raise ContainerMissing(f"there is no container {wanted}; the pod has: {', '.join(named)}")
+    return named[alike[0]]
+
+
+def layout_of(container: Mapping[str, Any], brokers: BrokerSet) -> Layout:
+    """Where the image's start script is: by the spec, by what the container's command calls, by the image; else Apache's."""
+    preset = preset_of(container)
+    if brokers.start is not None:
+        if brokers.start.preset is not None:
+            return LAYOUTS[brokers.start.preset]
+        assert brokers.start.script is not None, "the API wants one of the two"
+        return Layout(brokers.start.script, LAYOUTS[preset].environment)
+    called = {found[1] for word in _words(container) for found in _CALLED.finditer(word)}
+    return Layout(called.pop() if len(called) == 1 else LAYOUTS[preset].script, LAYOUTS[preset].environment)
+
+
+def preset_of(container: Mapping[str, Any]) -> StartPreset:
+    """Whose image it is, as far as the template tells; else Apache's."""
+    told = " ".join((container.get("image", ""), *_words(container),
+                     *(mount["mountPath"] for mount in container.get("volumeMounts") or ())))
+    return next((preset for preset, mark in _MARKS.items() if mark.search(told)), StartPreset.APACHE)
+
+
+SKIPS = "KAFKA_ZOOKEEPER_SSL_CLIENT_ENABLE"
+"""The variable with which Confluent's entrypoint does not wait for ZooKeeper; it makes a property of it as well."""
+SKIPPED = "zookeeper.ssl.client.enable"
+
+
+def waits_for_zookeeper(container: Mapping[str, Any]) -> bool:
+    """Whether the image's entrypoint does, at every start, and ends without it (docs/facts/real-charts.md)."""
+    variables = {item["name"]: item.get("value", "") for item in container.get("env") or ()}
+    return ("KAFKA_ZOOKEEPER_CONNECT" in variables and "KAFKA_PROCESS_ROLES" not in variables
+            and variables.get(SKIPS) != "true" and preset_of(container) is StartPreset.CONFLUENT)
+
+
+def _words(container: Mapping[str, Any]) -> Iterator[str]:
+    for field_ in ("command", "args"):
+        yield from map(str, container.get(field_) or ())
+
 
 KEPT = "brokers"
 """The field of the ControllerRevision's data."""

@@ -12,10 +12,9 @@ from javaproperties import unescape
 
 from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import modes
-from switchover.cluster.door.brokers import PROTOCOL_MAP, Brokers
+from switchover.cluster.door.brokers import PROTOCOL_MAP, SKIPPED, Brokers
 from switchover.cluster.door.directives import Directive
-from switchover.cluster.door.layout import SKIPPED
-from switchover.cluster.door.scripts import DOOR
+from switchover.cluster.door.mount import DOOR
 from switchover.cluster.modes import Voters
 from switchover.kafka.node import MARKER
 from switchover.metadata.names import STANDARD_AUTHORIZER

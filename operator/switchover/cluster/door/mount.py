@@ -6,12 +6,32 @@ mounted file would not bear.
 """
 
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from typing import Any
 
-from switchover.cluster.door import name_cache
-from switchover.cluster.door.layout import SCRIPTS, Layout
-from switchover.cluster.door.scripts import GUARD, KEEP
+from switchover.cluster.door.brokers import SCRIPTS, Layout
 from switchover.kubernetes.names import NODE_FILES
+from switchover.kubernetes.reports import DISKS
+from switchover.kubernetes.reports import REACH as REACH_CONTAINER
+
+# --- scripts --------------------------------------------------------------------------------------------------------------
+# The scripts, as the pods get them.
+
+_HERE = resources.files(__package__)
+
+DOOR = _HERE.joinpath("door.sh").read_text()
+"""Stands over the image's own start script."""
+STARTS = _HERE.joinpath("starts.sh").read_text()
+"""A function that finds such scripts, for others to begin with."""
+KEEP = STARTS + _HERE.joinpath("keep.sh").read_text()
+"""What an init container runs before it: it keeps that script."""
+GUARD = _HERE.joinpath("guard.sh").read_text()
+"""What another runs in a controller's pod: no broker can start there."""
+REACH = _HERE.joinpath("reach.sh").read_text()
+"""What another runs there: whether brokers answer a controller's pod."""
+TRIAL = _HERE.joinpath("trial.sh").read_text()
+"""What one runs in the pod in which a template of the user's is tried: the door, and log directories without a log."""
+
 
 VOLUME, RUN_VOLUME, FILES_VOLUME = NODE_FILES, "switchover-run", "switchover-files"
 OURS = frozenset({VOLUME, RUN_VOLUME, FILES_VOLUME})
@@ -50,7 +70,7 @@ def volumes_of_the_user(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str,
 
 def environment_of_the_user(container: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """A container's `env` without the pod's name, and with the name cache that it had."""
-    return name_cache.as_before([item for item in container.get("env") or () if item["name"] != POD_NAME])
+    return own_name_cache([item for item in container.get("env") or () if item["name"] != POD_NAME])
 
 
 def of_the_user(container: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -84,7 +104,7 @@ def environment(layout: Layout, others: Sequence[Mapping[str, Any]],
     ours = {**layout.environment, **(more or {})}
     kept = [item for item in others if item["name"] not in (POD_NAME, *ours)]
     # A variable must stand before those that use it, and ours use no other: first is always right.
-    return name_cache.short([_POD_NAME, *({"name": name, "value": value} for name, value in ours.items()), *kept])
+    return short_name_cache([_POD_NAME, *({"name": name, "value": value} for name, value in ours.items()), *kept])
 
 
 def init_container(script: str, container: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,3 +153,132 @@ def is_mounted(pod: Mapping[str, Any], secret: str) -> bool:
     """Whether a pod's spec has the volume with the script and the edits."""
     volume: Mapping[str, Any] = next((each for each in pod.get("volumes") or () if each["name"] == VOLUME), {})
     return bool(volume.get("secret", {}).get("secretName") == secret)
+
+
+# --- name cache -----------------------------------------------------------------------------------------------------------
+# How long the nodes' JVMs remember names: pods get new addresses at every move (docs/decisions/0002-addresses.md).
+#
+# With Java's default of 30 seconds the controller goes on calling a restarted broker at its old address for so long.
+
+JVM_VARIABLE = "JAVA_TOOL_OPTIONS"
+"""The JVM itself reads it, so it works whatever an image's start script does."""
+JVM_OPTIONS = "-Dsun.net.inetaddr.ttl=1"
+
+
+def short_name_cache(environment: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """A container's `env` with the name cache cut to a second; the user's own options stay.
+
+    A variable that takes its value from elsewhere is left alone: what it says cannot be known here.
+    """
+    own = next((item for item in environment if item["name"] == JVM_VARIABLE), None)
+    if own is None:
+        return [*environment, {"name": JVM_VARIABLE, "value": JVM_OPTIONS}]
+    if "valueFrom" in own or JVM_OPTIONS in own.get("value", ""):
+        return list(environment)
+    longer = {"name": JVM_VARIABLE, "value": f"{own.get('value', '')} {JVM_OPTIONS}".strip()}
+    return [longer if item is own else item for item in environment]
+
+
+def own_name_cache(environment: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """What `short` was given."""
+    found: list[Mapping[str, Any]] = []
+    for item in environment:
+        own = item.get("value", "") if item["name"] == JVM_VARIABLE else ""
+        if JVM_OPTIONS in own:
+            left = own.replace(JVM_OPTIONS, "").strip()
+            found += [{"name": JVM_VARIABLE, "value": left}] if left else []
+        else:
+            found.append(item)
+    return found
+
+
+# --- disks ----------------------------------------------------------------------------------------------------------------
+# What only a broker's disk tells, reported by an init container when its pod starts.
+#
+# Two things stop a broker and are told nowhere else: a log directory formatted by `kafka-storage` (meta.properties of
+# version 1), with which a broker on plain ZooKeeper refuses to start, and a partition directory without
+# `partition.metadata`, whose log has no topic id (KAFKA-21022). The container needs /bin/sh and nothing else, and it ends
+# with 0 whatever happens: a
+# report that fails must not keep a broker down.
+
+NOT_DATA = ("configMap", "secret", "downwardAPI", "projected")
+
+DISKS_SCRIPT = """(
+directories=0 partitions=0 formatted=0 nameless=0 findings=
+found() {
+    [ "${#2}" -lt 350 ] || return
+    findings="$findings
+$1 $2"
+}
+log_directory() {
+    [ -r "$1/meta.properties" ] || exit
+    version=
+    while IFS='=' read -r key value; do [ "$key" != version ] || version=$value; done <"$1/meta.properties"
+    directories=$((directories + 1))
+    if [ "$version" != 0 ]; then
+        formatted=$((formatted + 1))
+        [ "$formatted" -gt 5 ] || found formatted "$1"
+    fi
+    for partition in "$1"/*-[0-9]*/ "$1"/.*-[0-9]*/; do
+        partition=${partition%/}
+        case ${partition##*-} in *[!0-9]*) continue ;; esac
+        case ${partition##*/} in __cluster_metadata-0) continue ;; esac
+        partitions=$((partitions + 1))
+        [ ! -s "$partition/partition.metadata" ] || continue
+        nameless=$((nameless + 1))
+        [ "$nameless" -gt 5 ] || found nameless "$partition"
+    done
+}
+visit() {
+    if [ -e "$1/meta.properties" ]; then log_directory "$1"; return; fi
+    [ "$2" -gt 0 ] || return
+    for directory in "$1"/*/; do visit "${directory%/}" "$(($2 - 1))"; done
+}
+for mount in "$@"; do visit "$mount" 3; done
+echo "disks 1 $directories $partitions $formatted $nameless$findings"
+) >/dev/termination-log 2>/dev/null
+exit 0
+"""
+"""Looks for log directories under each mount given as an argument, at most three levels down, and not inside of one.
+
+`*-stray`, `*-delete` and `*-future` directories are no partitions. The report is one line and at most ten findings of less
+than 350 bytes each, so that the kubelet cuts nothing off; nothing is written when a log directory cannot be read.
+"""
+
+
+def disks_container(pod: Mapping[str, Any], broker: Mapping[str, Any]) -> dict[str, Any]:
+    """The init container for a pod's spec and its broker's container: the data volumes, read-only, at the same paths.
+
+    Resources and security are the broker's own: the pod asks for no more than before, keeps its quality of service, and
+    whatever admits the broker (quota, limit range, `restricted`) admits this.
+    """
+    no_data = {volume["name"] for volume in pod.get("volumes", []) if any(source in volume for source in NOT_DATA)}
+    mounts = [mount for mount in broker.get("volumeMounts", []) if mount["name"] not in no_data]
+    container: dict[str, Any] = {
+        "name": DISKS,
+        "image": broker["image"],
+        "command": ["/bin/sh", "-c", DISKS_SCRIPT, DISKS, *(mount["mountPath"] for mount in mounts)],
+        "volumeMounts": [
+            {key: mount[key] for key in ("name", "mountPath", "subPath", "subPathExpr") if key in mount}
+            | {"readOnly": True}
+            for mount in mounts
+        ],
+    }
+    kept = ["imagePullPolicy", "securityContext", "resources"]
+    if any("subPathExpr" in mount for mount in mounts):
+        kept += ["env", "envFrom"]                     # the expression may name any variable of the broker's
+    return container | {key: broker[key] for key in kept if key in broker}
+
+
+# --- reach ----------------------------------------------------------------------------------------------------------------
+# Whether controllers reach the brokers, reported by an init container when a controller's pod starts.
+#
+# Once Kafka has claimed the cluster its controllers tell every broker who leads what, over the brokers' own inter-broker
+# listener. A network that lets nobody but brokers in there shows only then, as brokers that hear of nothing. So brokers are
+# asked before, from the very pods; and where one answers, the door tries whether it lets them in (door/door.sh).
+
+def reach_container(addresses: Sequence[str], controller: Mapping[str, Any]) -> dict[str, Any]:
+    """The init container for these `host:port`, or tls://host:port, with the image, resources and security of
+    `controller`."""
+    return beside(controller, REACH_CONTAINER, ["bash", "-c", REACH, REACH_CONTAINER, *addresses],
+                        [{"name": FILES_VOLUME, "mountPath": RUN}])

@@ -18,10 +18,9 @@ from switchover.api.meta import API_VERSION, AcceptedRisk
 from switchover.cluster import names, nodes, template
 from switchover.cluster.controllers.manifests import NOT_COPIED, PLACED, labels_that_place, without_host_ports
 from switchover.cluster.door import mount
+from switchover.cluster.door.brokers import ContainerMissing, container_of, layout_of
 from switchover.cluster.door.directives import Directive
-from switchover.cluster.door.disks import NOT_DATA
-from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
-from switchover.cluster.door.scripts import DOOR, KEEP, TRIAL
+from switchover.cluster.door.mount import DOOR, KEEP, NOT_DATA, TRIAL
 from switchover.cluster.ending.own_configuration import KEYS, Broker, log_dirs, metadata_dir
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.picture import Picture

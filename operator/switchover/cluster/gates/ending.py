@@ -7,8 +7,8 @@ from typing import Any
 from switchover.answers.observed import NOT_ASKED, Known
 from switchover.api.meta import AcceptedRisk
 from switchover.cluster import template
-from switchover.cluster.door.layout import ContainerMissing, container_of
-from switchover.cluster.ending import needs_zookeeper, trial_job, zookeeper_servers
+from switchover.cluster.door.brokers import ContainerMissing, container_of
+from switchover.cluster.ending import trial_job, zookeeper_users
 from switchover.cluster.ending.own_configuration import Broker, Difference, differences, log_dirs
 from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
@@ -104,7 +104,7 @@ def check_zookeeper_unused(picture: Picture) -> Verdict:
     connect = picture.spec.zookeeper.connect
     controllers = picture.spec.controllers.name
     for name, workload in {**state.brokers, controllers: state.controllers}.items():
-        if workload is not None and (asking := ", ".join(needs_zookeeper.users(workload.template, connect))):
+        if workload is not None and (asking := ", ".join(zookeeper_users.users(workload.template, connect))):
             cure = "apply a template without it, and let the pods restart while ZooKeeper is still there"
             if name == controllers:
                 cure = (f"take it out of the template: {kubectl(picture.namespace, 'edit statefulset {}', name)}; then"
@@ -118,7 +118,7 @@ def check_zookeeper_unused(picture: Picture) -> Verdict:
 def _without_srvr(picture: Picture) -> str:
     """What helps where a server does not tell who its clients are: one that is stopped has none."""
     return ("let the operator's pod ask it for srvr; or, once you know that nobody uses this ZooKeeper, stop it, and keep"
-            f" its volumes: {zookeeper_servers.stop(picture)}. Where others use it too: spec.zookeeper.shared: true")
+            f" its volumes: {zookeeper_users.stop(picture)}. Where others use it too: spec.zookeeper.shared: true")
 
 
 def check_zookeeper_released(picture: Picture) -> Verdict:
@@ -137,7 +137,7 @@ def check_zookeeper_stopped(picture: Picture) -> Verdict:
             ZOOKEEPER_RUNS, "nothing seems to use ZooKeeper any more; that is proved by a broker and a controller that"
             " start while it is stopped", subject=", ".join(up), observed=f"{len(up)} servers accept connections",
             threshold="none",
-            unblocks=f"stop ZooKeeper, and keep its volumes: {zookeeper_servers.stop(picture)}; then one broker and one"
+            unblocks=f"stop ZooKeeper, and keep its volumes: {zookeeper_users.stop(picture)}; then one broker and one"
                      " controller are restarted. Where others use it too: spec.zookeeper.shared: true")
     for server, clients in sorted(asked.items()):
         seen(clients, ZOOKEEPER_UNVERIFIED, server,
@@ -168,7 +168,7 @@ def check_back_without_zookeeper(picture: Picture) -> Verdict:
         return wait(NOT_BACK_WITHOUT_ZOOKEEPER, f"{name} was restarted while ZooKeeper is stopped, and does not answer yet"
                     f"{trouble}", subject=name, observed=mode.value if isinstance(mode, Known) else "no answer",
                     threshold=record.assigned, unblocks="it starts and answers. If it does not, put ZooKeeper back:"
-                    f" {zookeeper_servers.start(picture)}")
+                    f" {zookeeper_users.start(picture)}")
     return passed("nothing waits for ZooKeeper")
 
 

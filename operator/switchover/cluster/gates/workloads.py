@@ -8,9 +8,9 @@ from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import BrokerSet, NodeMode
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.cluster import names, template
-from switchover.cluster.controllers import borrowed
+from switchover.cluster.controllers import manifests
 from switchover.cluster.door import edits
-from switchover.cluster.door.layout import ContainerMissing, container_of
+from switchover.cluster.door.brokers import ContainerMissing, container_of
 from switchover.cluster.facts import KubernetesState
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import kubernetes_of, samples
@@ -218,7 +218,7 @@ def _to_own_configuration(picture: Picture) -> str:
 def _and_keep(picture: Picture, state: KubernetesState) -> str:
     """The controllers' pods are a copy of the brokers', and use what the brokers' chart or manifests made."""
     own = state.controllers
-    told = borrowed.keep(own.template, own.name, picture.namespace) if own is not None else ""
+    told = manifests.keep_borrowed(own.template, own.name, picture.namespace) if own is not None else ""
     return f". {told}" if told else ""
 
 

@@ -13,7 +13,7 @@ from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec, K
 from switchover.api.status import Direction
 from switchover.cluster import modes, names, needs, own_addresses
 from switchover.cluster.effects import CreateStates, DeleteZNode, RaiseEpoch, RaiseVersions, SetQuota
-from switchover.cluster.ending import zookeeper_servers
+from switchover.cluster.ending import zookeeper_users
 from switchover.cluster.facts import Examination, Facts, KubernetesState, Need, Written, whole_of
 from switchover.cluster.observe.caught_up import CaughtUpWatch
 from switchover.cluster.observe.each_node import ask_each
@@ -418,7 +418,7 @@ class Observer:
     async def _zookeeper_sets(self, picture: Picture, wanted: bool) -> Observed[Mapping[str, tuple[str, ...]]]:
         if not wanted:
             return NOT_ASKED
-        services = zookeeper_servers.services(picture.spec.zookeeper.connect, picture.namespace)
+        services = zookeeper_users.services(picture.spec.zookeeper.connect, picture.namespace)
         return await self._answers.observed(
             "ZooKeeper's sets", lambda: self._survey.stateful_sets_behind(services), LOOKING_SECONDS, made_of=services)
 

@@ -9,7 +9,7 @@ from switchover.answers.ask import LOOKING_SECONDS, READ_SECONDS, Answers, Backg
 from switchover.answers.clock import Clock
 from switchover.answers.observed import Known, Observed, Unknown
 from switchover.cluster import names, template
-from switchover.cluster.door.layout import ContainerMissing
+from switchover.cluster.door.brokers import ContainerMissing
 from switchover.cluster.facts import Examination, KubernetesState
 from switchover.cluster.observe.each_node import ask_each
 from switchover.cluster.picture import Picture

@@ -9,8 +9,8 @@ from typing import Any
 from switchover.answers.observed import Known, Unknown
 from switchover.api.controllers import ControllerTemplate
 from switchover.cluster import names, template
-from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
-from switchover.cluster.ending import needs_zookeeper
+from switchover.cluster.door.brokers import ContainerMissing, container_of, layout_of
+from switchover.cluster.ending import zookeeper_users
 from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import configured, examined, image_of, kubernetes_in_preflight, workloads
@@ -139,14 +139,14 @@ def find_missing_probes(picture: Picture) -> Iterator[Verdict]:
 def find_pods_that_need_zookeeper(picture: Picture) -> Iterator[Verdict]:
     """Nothing of a broker's pod but Kafka asks for ZooKeeper: such a pod would not start once that is gone."""
     for name, brokers, workload in workloads(picture):
-        if asking := needs_zookeeper.users(workload.template, picture.spec.zookeeper.connect):
+        if asking := zookeeper_users.users(workload.template, picture.spec.zookeeper.connect):
             yield warn(PODS_NEED_ZOOKEEPER, f"{several(asking)} of StatefulSet {name} asks for ZooKeeper: without it no pod"
                        " would start, and it is not told to be removable while that is so", subject=f"StatefulSet {name}",
                        observed=several(asking), cure="take it out of the template before ZooKeeper is removed; HandOver is"
                        " the time to apply one without it")
         with suppress(ContainerMissing):
             kafka = container_of(workload.template, brokers)["name"]
-            if seems := needs_zookeeper.suspects(workload.template, picture.spec.zookeeper.connect, kafka):
+            if seems := zookeeper_users.suspects(workload.template, picture.spec.zookeeper.connect, kafka):
                 yield warn(PODS_MAY_NEED_ZOOKEEPER, f"{several(seems)} of StatefulSet {name} seems to ask for ZooKeeper: if"
                            " it does, no pod would start without it, which is found out when one is restarted while"
                            " ZooKeeper is stopped", subject=f"StatefulSet {name}", observed=several(seems),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from switchover.api.kafka_migration import StartPreset
 from switchover.cluster import names
-from switchover.cluster.door.layout import ContainerMissing, container_of, preset_of
+from switchover.cluster.door.brokers import ContainerMissing, container_of, preset_of
 from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import kubernetes_in_preflight, workloads, zookeeper_of

@@ -6,7 +6,7 @@ from switchover.answers.observed import Known, Observed
 from switchover.api.controllers import SecurityProtocol
 from switchover.api.meta import AcceptedRisk
 from switchover.cluster import modes
-from switchover.cluster.controllers import certificates, listener, manifests, principals
+from switchover.cluster.controllers import listener, manifests
 from switchover.cluster.controllers.listener import ScramRefused
 from switchover.cluster.door.brokers import PROTOCOL_MAP, between_brokers, protocols
 from switchover.cluster.facts import Need
@@ -53,7 +53,7 @@ def find_unusable_credentials(picture: Picture) -> Iterator[Verdict]:
         settings = listener.node_settings(own, credentials)
         check_encrypted(listener.client_properties(own, credentials), picture.spec.accepted_risks)
         if chain := credentials.get("ssl.keystore.certificate.chain") if own.security_protocol.endswith("SSL") else None:
-            certificates.check_usable(chain, picture.now)
+            listener.check_certificate(chain, picture.now)
     except ScramRefused as why:
         yield fail(SCRAM_ON_CONTROLLERS, f"{subject}: {why}", subject=subject, observed=credentials["sasl.mechanism"],
                    threshold="PLAIN", unblocks="use PLAIN or client certificates on the controllers' listener; the brokers'"
@@ -65,9 +65,9 @@ def find_unusable_credentials(picture: Picture) -> Iterator[Verdict]:
         return
     if chain and settings.get(_identification(own.name), "https"):
         hosts = [address.host for address in manifests.addresses(picture.spec, picture.namespace).values()]
-        if missing := [host for host in hosts if not certificates.is_valid_for(chain, host)]:
+        if missing := [host for host in hosts if not listener.is_valid_for(chain, host)]:
             yield fail(CERTIFICATE_LACKS_NAMES, f"the certificate in {subject} does not name {several(missing)}: nodes would"
-                       " not trust each other", subject=subject, observed=several(certificates.names(chain)),
+                       " not trust each other", subject=subject, observed=several(listener.certificate_names(chain)),
                        threshold=f"*.{hosts[0].partition('.')[2]}",
                        unblocks="issue it for the names of all controllers' pods, as a wildcard or one by one")
 
@@ -89,13 +89,13 @@ def find_unauthorized_nodes(picture: Picture) -> Iterator[Verdict]:
     if found is None:
         return
     try:
-        principal = principals.of_the_nodes(picture.spec.controllers.listener, credentials, found.keys)
+        principal = listener.principal_of_the_nodes(picture.spec.controllers.listener, credentials, found.keys)
     except Unusable:
         return                                           # told above
     who = principal or "the principal of the controllers' certificate or user"
     subject, cure = f"broker {found.broker_id}", "secure the controllers' listener with credentials of a super user"
     # As ANONYMOUS everybody who reaches a listener without authentication would be a super user.
-    anonymous = principal == principals.ANONYMOUS
+    anonymous = principal == listener.ANONYMOUS
     wanted = "a super user" if anonymous else who
     if found.has("super.users") or found.has("allow.everyone.if.no.acl.found"):
         everybody = ", and where it is, so is whoever reaches a listener without authentication" if anonymous else ""

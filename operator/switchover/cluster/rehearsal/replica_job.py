@@ -16,8 +16,7 @@ from switchover.api.kafka_migration import KafkaMigrationStep, RehearsalSpec, Re
 from switchover.api.meta import API_VERSION
 from switchover.cluster import names
 from switchover.cluster.compute import as_counted
-from switchover.cluster.door.brokers import upgraded
-from switchover.cluster.door.layout import ContainerMissing, container_of, layout_of
+from switchover.cluster.door.brokers import ContainerMissing, container_of, layout_of, upgraded
 from switchover.cluster.facts import Export
 from switchover.cluster.modes import METADATA_LEVELS, RAISED, release_of
 from switchover.cluster.picture import Picture

@@ -2,7 +2,7 @@
 
 from importlib import resources
 
-from switchover.cluster.door.scripts import STARTS
+from switchover.cluster.door.mount import STARTS
 
 NO_SCRIPTS = 200
 """The exit code that run.sh tells where it has nothing to run Kafka's classes with."""
