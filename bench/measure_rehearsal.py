@@ -26,9 +26,9 @@ from adapters.servers import ZooKeeperServer, srvr
 from fakes.metadata_sides import nodes_of
 from fakes.planted_trees import METADATA, Nodes, state
 from switchover.cluster.rehearsal import report
-from switchover.cluster.rehearsal.mask import masked
 from switchover.cluster.rehearsal.pack import packed
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE
+from switchover.cluster.rehearsal.settings import masked
 from switchover.metadata.cluster import Acl, Assignment, ClusterMetadata, Topic
 from switchover.metadata.tree import state_path
 from switchover.network.access import Access

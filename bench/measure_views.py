@@ -32,8 +32,8 @@ from switchover.answers import memory
 from switchover.answers.clock import WallClock
 from switchover.answers.observed import Known, Observed, Unknown
 from switchover.cluster import digest
+from switchover.cluster.observe.brokers import Views
 from switchover.cluster.observe.preflight import Examiner
-from switchover.cluster.observe.views import Views
 from switchover.cluster.picture import Picture
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.node import BrokerView, Partition

@@ -11,9 +11,8 @@ from zipfile import ZipFile
 from adapters.servers import KAFKA, free_port, libraries, loopback
 from switchover.cli import rehearse_replica
 from switchover.cluster.rehearsal.processes import SharedDirectory
-from switchover.cluster.rehearsal.replica_job import PROCESSES
+from switchover.cluster.rehearsal.replica_job import PROCESSES, RUN
 from switchover.cluster.rehearsal.report import Report
-from switchover.cluster.rehearsal.scripts import RUN
 from switchover.cluster.rehearsal.settings import Place
 from switchover.zookeeper.tree import Tree
 

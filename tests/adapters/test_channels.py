@@ -16,9 +16,7 @@ from switchover.answers.clock import WallClock
 from switchover.answers.observed import Known, Observed
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.facts import whole_of
-from switchover.cluster.observe.caught_up import CaughtUpWatch
-from switchover.cluster.observe.each_node import ask_each
-from switchover.cluster.observe.forwarding import ForwardingWatch
+from switchover.cluster.observe.brokers import CaughtUpWatch, ForwardingWatch, ask_each
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.node import WholeView
 from switchover.network.addresses import Address

@@ -26,9 +26,9 @@ from switchover.cli import rehearse_replica
 from switchover.cli.rehearse_replica import conduct
 from switchover.cluster.rehearsal import pack
 from switchover.cluster.rehearsal import report as reports
-from switchover.cluster.rehearsal.mask import masked
 from switchover.cluster.rehearsal.processes import SharedDirectory
 from switchover.cluster.rehearsal.report import TREE_DIGEST, Report
+from switchover.cluster.rehearsal.settings import masked
 from switchover.network.access import Access
 from switchover.zookeeper.client.copying import NODE_BYTES, KazooTree
 from switchover.zookeeper.tree import Tree, to_create

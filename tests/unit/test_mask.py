@@ -13,8 +13,8 @@ from fakes.metadata_sides import config
 from fakes.planted_trees import FAULTS, METADATA, clean, planted
 from switchover.cluster.observe.rehearsal import handed_in
 from switchover.cluster.rehearsal import pack
-from switchover.cluster.rehearsal.mask import KNOWN, masked
 from switchover.cluster.rehearsal.replica_job import config_maps
+from switchover.cluster.rehearsal.settings import KNOWN, masked
 from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.metadata.cluster import Hidden, Resource
 from switchover.metadata.passwords import is_secret

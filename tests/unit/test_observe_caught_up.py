@@ -7,7 +7,7 @@ from fakes.views import whole_view
 from switchover.answers.errors import Unreachable
 from switchover.answers.observed import Known, Observed, Unknown
 from switchover.cluster.facts import CaughtUp
-from switchover.cluster.observe.caught_up import PARTITIONS, CaughtUpWatch
+from switchover.cluster.observe.brokers import PARTITIONS, CaughtUpWatch
 from switchover.kafka.node import BrokerView, Partition
 from switchover.network.addresses import Address
 from switchover.shared.partition import TopicPartition

@@ -4,7 +4,7 @@ from typing import Any
 
 from switchover.answers.errors import Refused, Unreachable
 from switchover.answers.observed import NOT_ASKED, Known, Unknown
-from switchover.cluster.observe.forwarding import EVERY_SECONDS, ForwardingWatch
+from switchover.cluster.observe.brokers import EVERY_SECONDS, ForwardingWatch
 from switchover.kafka.node import NodeAnswer
 from switchover.network.addresses import Address
 

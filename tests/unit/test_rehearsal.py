@@ -16,12 +16,11 @@ from patience import stretched
 from switchover.api.job_message import LARGEST
 from switchover.api.status import Severity
 from switchover.cluster.rehearsal import culprits, pack, report
-from switchover.cluster.rehearsal.course import Canary, Course, Process, Reached
+from switchover.cluster.rehearsal.course import LOG4J, Canary, Course, Process, Reached, Trouble, troubles
 from switchover.cluster.rehearsal.judge import End, Seen
 from switchover.cluster.rehearsal.judge import report as judged
-from switchover.cluster.rehearsal.log import LOG4J, Trouble, troubles
+from switchover.cluster.rehearsal.replica_job import RUN
 from switchover.cluster.rehearsal.report import Finding, Report, Stage
-from switchover.cluster.rehearsal.scripts import RUN
 from switchover.cluster.rehearsal.settings import Attempt, Command, Ids, Place, zookeeper
 from switchover.metadata.cluster import Difference
 from switchover.zookeeper.tree import Tree, below, to_create

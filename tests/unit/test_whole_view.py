@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fakes.views import metadata_answer
 from switchover.answers import memory
 from switchover.answers.errors import NoMetadata, Refused
-from switchover.cluster.observe.views import MOST_PARTITIONS, whole
+from switchover.cluster.observe.brokers import MOST_PARTITIONS, whole
 from switchover.kafka.client.bounds import Unreadable
 from switchover.kafka.client.metadata import PARTITION, WholeViews
 from switchover.kafka.node import Partition, seen_by

@@ -15,16 +15,11 @@ from switchover.cluster import modes, names, needs, own_addresses
 from switchover.cluster.effects import CreateStates, DeleteZNode, RaiseEpoch, RaiseVersions, SetQuota
 from switchover.cluster.ending import zookeeper_users
 from switchover.cluster.facts import Examination, Facts, KubernetesState, Need, Written, whole_of
-from switchover.cluster.observe.caught_up import CaughtUpWatch
-from switchover.cluster.observe.each_node import ask_each
-from switchover.cluster.observe.forwarding import ForwardingWatch
+from switchover.cluster.observe.brokers import CaughtUpWatch, ForwardingWatch, Views, ask_each
 from switchover.cluster.observe.groups import WatchedGroups, members_of
-from switchover.cluster.observe.identity import identities
-from switchover.cluster.observe.leftovers import leftovers
 from switchover.cluster.observe.parity import ParityWatch
-from switchover.cluster.observe.preflight import Examiner
+from switchover.cluster.observe.preflight import Examiner, identities, leftovers
 from switchover.cluster.observe.rehearsal import Rehearsals
-from switchover.cluster.observe.views import Views
 from switchover.cluster.picture import Picture, observed_mode
 from switchover.cluster.plan import PLAN
 from switchover.engine.effects import Elsewhere

@@ -2,24 +2,102 @@
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
 from switchover.answers.ask import LOOKING_SECONDS, READ_SECONDS, Answers, Background, known
 from switchover.answers.clock import Clock
+from switchover.answers.errors import Refused
 from switchover.answers.observed import Known, Observed, Unknown
-from switchover.cluster import names, template
+from switchover.api.kafka_migration import KafkaMigration
+from switchover.api.status import Direction
+from switchover.cluster import identity, names, template
+from switchover.cluster.deletion import UNCLAIMED
 from switchover.cluster.door.brokers import ContainerMissing
 from switchover.cluster.facts import Examination, KubernetesState
-from switchover.cluster.observe.each_node import ask_each
+from switchover.cluster.observe.brokers import ask_each
 from switchover.cluster.picture import Picture
 from switchover.kafka.node import TopicIds
 from switchover.kafka.ports import KafkaNodes
-from switchover.kubernetes.ports import Survey
+from switchover.kubernetes.ports import Survey, Workloads
 from switchover.kubernetes.survey import TemplateChange
 from switchover.network.addresses import Address
 from switchover.zookeeper.groups import IdleGroups
+from switchover.zookeeper.nodes import ZooKeeperState
 from switchover.zookeeper.ports import ZooKeeper
+
+# --- identity -------------------------------------------------------------------------------------------------------------
+# Identify: ask pods which brokers they are, where host names do not tell all of them.
+
+async def identities(nodes: KafkaNodes, clock: Clock, kubernetes: Observed[KubernetesState],
+                     zookeeper: Observed[ZooKeeperState], bootstrap: Mapping[int, Address],
+                     settings: Mapping[int, Observed[Mapping[str, str]]]) -> dict[str, Observed[frozenset[int]]]:
+    """Pod -> the registered brokers that it says it is. Never raises."""
+    if not isinstance(kubernetes, Known) or not isinstance(zookeeper, Known):
+        return {}
+    state = zookeeper.value
+    workloads = [workload for workload in kubernetes.value.brokers.values() if workload is not None]
+
+    async def at(place: Address) -> Observed[frozenset[int]]:
+        return await known(nodes.identity(place, state.cluster_id, state.brokers), READ_SECONDS, clock)
+
+    async def one(places: tuple[Address, ...] | str) -> Observed[frozenset[int]]:
+        if isinstance(places, str):
+            return Unknown(places)
+        answers = dict(zip(places, await asyncio.gather(*map(at, places)), strict=True))
+        told = [answer for answer in answers.values() if isinstance(answer, Known)]
+        if told:
+            return Known(frozenset[int]().union(*(answer.value for answer in told)), told[0].at)
+        place, why = next((place, answer) for place, answer in answers.items() if isinstance(answer, Unknown))
+        return why if str(place) in why.why else replace(why, why=f"{place}: {why.why}")
+
+    asked = identity.places(workloads, state.brokers, bootstrap, settings)
+    return dict(zip(asked, await asyncio.gather(*map(one, asked.values())), strict=True))
+
+
+# --- leftovers ------------------------------------------------------------------------------------------------------------
+# What a migration leaves behind when its resource goes, looked up at that moment.
+
+async def leftovers(workloads: Workloads, migration: KafkaMigration) -> list[str]:
+    """Everything that the migration made or changed and that is still there, in words. Raises Unreachable."""
+    found: list[str] = []
+    try:
+        await _look(workloads, migration, found)
+    except Refused as error:
+        found.append(f"whatever cannot be read: {error}")
+    return [*found, *_in_zookeeper(migration)]
+
+
+async def _look(workloads: Workloads, migration: KafkaMigration, found: list[str]) -> None:
+    controllers = migration.spec.controllers.name
+    if await workloads.stateful_set(controllers) is not None:
+        found.append(f"StatefulSet, Service and PodDisruptionBudget {controllers}")
+    claims = await workloads.volume_claims({names.CONTROLLERS_LABEL: controllers})
+    found += [f"PersistentVolumeClaim {claim}" for claim in claims]
+    if await workloads.node_files(names.node_files(controllers)):
+        found.append(f"Secret {names.node_files(controllers)}")
+    for brokers in migration.spec.brokers:
+        workload = await workloads.stateful_set(brokers.name)
+        files = await workloads.node_files(names.node_files(brokers.name))
+        if files:
+            found.append(f"Secret {names.node_files(brokers.name)}, which the pods of StatefulSet {brokers.name} mount")
+        if workload is not None and files and workload.update_strategy.get("type") == "OnDelete":
+            found.append(f"update strategy OnDelete of StatefulSet {brokers.name}: it replaces no pod by itself")
+        if workload is not None and workload.claimed_by == migration.metadata.uid:
+            found.append(f"annotation {names.CLAIM} of StatefulSet {brokers.name}: take it off before another migration")
+        original = names.original(brokers.name, migration.status.attempt)
+        if await workloads.original(original) is not None:
+            found.append(f"ControllerRevision {original} with the template as it was")
+
+
+def _in_zookeeper(migration: KafkaMigration) -> list[str]:
+    """As the record tells: nobody is asked any more."""
+    progress = migration.status.progress
+    if progress.direction is Direction.BACKWARD and progress.complete_time is not None:
+        return []
+    return ["/migration in ZooKeeper" if progress.step in UNCLAIMED else "/controller and /migration in ZooKeeper"]
+
 
 T = TypeVar("T")
 

@@ -8,9 +8,9 @@ from switchover.answers.clock import Clock
 from switchover.answers.observed import NOT_ASKED, Observed
 from switchover.cluster.facts import Export, Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.rehearsal.mask import masked
 from switchover.cluster.rehearsal.pack import packed
 from switchover.cluster.rehearsal.replica_job import job_name
+from switchover.cluster.rehearsal.settings import masked
 from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.ports import Workloads
 from switchover.zookeeper.ports import ZooKeeperTree

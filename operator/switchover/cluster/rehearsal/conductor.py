@@ -15,11 +15,10 @@ from uuid import uuid4
 from switchover.answers.errors import Fenced, Refused, Unreachable
 from switchover.cluster.modes import CONTROLLERS_REGISTER, METADATA_LEVELS
 from switchover.cluster.rehearsal import culprits
-from switchover.cluster.rehearsal.course import Canary, Course, Process, Reached
+from switchover.cluster.rehearsal.course import Canary, Course, Process, Reached, troubles
 from switchover.cluster.rehearsal.judge import End, Seen, report
-from switchover.cluster.rehearsal.log import troubles
+from switchover.cluster.rehearsal.replica_job import NO_SCRIPTS
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report
-from switchover.cluster.rehearsal.scripts import NO_SCRIPTS
 from switchover.cluster.rehearsal.settings import JUTE_MAXBUFFER, Attempt, Command, Ids, Place, zookeeper
 from switchover.kafka.ports import KafkaNodes, Registrar
 from switchover.metadata.cluster import Difference, difference

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from switchover.cluster.rehearsal.log import LOG4J
+from switchover.cluster.rehearsal.course import LOG4J
 from switchover.cluster.rehearsal.settings import Command
 
 ANYBODY = 0o777

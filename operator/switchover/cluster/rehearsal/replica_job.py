@@ -8,6 +8,7 @@ after its end Kubernetes deletes it with all that belongs to it, whatever become
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
 from typing import Any
 
 from switchover.answers.observed import Known, Observed
@@ -17,16 +18,24 @@ from switchover.api.meta import API_VERSION
 from switchover.cluster import names
 from switchover.cluster.compute import as_counted
 from switchover.cluster.door.brokers import ContainerMissing, container_of, layout_of, upgraded
+from switchover.cluster.door.mount import STARTS
 from switchover.cluster.facts import Export
 from switchover.cluster.modes import METADATA_LEVELS, RAISED, release_of
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import report as reports
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, TREE_DIGEST, Report
-from switchover.cluster.rehearsal.scripts import RUN
 from switchover.engine.effects import Create, Delete, Effect, Patch
 from switchover.kubernetes import json_patch
 from switchover.kubernetes.jobs import JobRun
 from switchover.metadata.kafka_config import foreign, names_classes
+
+# --- scripts --------------------------------------------------------------------------------------------------------------
+# The script of the replica's containers, as they get it.
+
+NO_SCRIPTS = 200
+"""The exit code that run.sh tells where it has nothing to run Kafka's classes with."""
+RUN = STARTS + resources.files(__package__).joinpath("run.sh").read_text()
+
 
 REPLICA, TREE = "/rehearsal", "/tree"
 CONDUCTOR = "rehearsal"
