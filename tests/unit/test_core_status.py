@@ -14,7 +14,7 @@ from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Direction, GateStreak, MoveKind, Progress, Severity, StepRecord, Transition
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster.on_record import nodes_of, records_of
+from switchover.cluster.status import nodes_of, records_of
 from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, gravest, passed
 from switchover.engine.pace import Spent
 from switchover.engine.position import Batch, NodeRecord, Position

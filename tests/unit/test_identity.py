@@ -11,9 +11,8 @@ from fakes.clock import Clock
 from switchover.answers.errors import Unreachable
 from switchover.answers.observed import Known, Observed, Unknown
 from switchover.cluster.facts import KubernetesState
-from switchover.cluster.identity import identified, places
+from switchover.cluster.identity import at_their_pods, followed, identified, places
 from switchover.cluster.observe.preflight import identities
-from switchover.cluster.own_addresses import at_their_pods, followed
 from switchover.kafka.ports import KafkaNodes
 from switchover.kubernetes.workloads import Pod, Workload
 from switchover.network.addresses import Address

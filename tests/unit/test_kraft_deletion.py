@@ -9,7 +9,7 @@ from switchover.answers.observed import Unknown
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Direction
-from switchover.cluster.deletion import check_deletion, is_before_the_claim, may_go, while_deleted
+from switchover.cluster.kind import check_deletion, is_before_the_claim, may_go, while_deleted
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.engine.intent import ABANDON

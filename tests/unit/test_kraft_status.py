@@ -13,10 +13,9 @@ from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Phase, Severity
 from switchover.api.status import Verdict as Outcome
 from switchover.cluster.facts import Facts
-from switchover.cluster.on_record import records_of
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
-from switchover.cluster.status import metadata_state, next_status, telling, zookeeper_is_unused
+from switchover.cluster.status import metadata_state, next_status, records_of, telling, zookeeper_is_unused
 from switchover.engine.approvals import REQUESTER, plan_hash
 from switchover.engine.gate import Streak
 from switchover.engine.pace import Spent

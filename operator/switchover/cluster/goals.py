@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from switchover.answers.observed import Known, Observed
 from switchover.api.kafka_migration import NodeMode
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster import modes, names, partition_states, quotas, template
+from switchover.cluster import blocked_writes, modes, names, template
 from switchover.cluster.controllers import manifests
 from switchover.cluster.door import edits, mount
 from switchover.cluster.door.brokers import Brokers, ContainerMissing
@@ -288,4 +288,4 @@ def keep_dual_write(picture: Picture) -> tuple[Effect, ...]:
 
 def put_dual_write_right(picture: Picture) -> tuple[Effect, ...]:
     """Quotas and partitions at which dual write stands still."""
-    return quotas.put_right(picture) or partition_states.put_right(picture)
+    return blocked_writes.correct_quotas(picture) or blocked_writes.create_states(picture)

@@ -5,30 +5,81 @@ from dataclasses import replace
 
 from switchover.answers.observed import Known
 from switchover.api.kafka_migration import KafkaMigration
-from switchover.cluster import deletion, names, on_record
-from switchover.cluster.digest import digest
+from switchover.api.kafka_migration import KafkaMigrationStep as Step
+from switchover.api.status import Direction
+from switchover.cluster import names
 from switchover.cluster.estimate import remaining
 from switchover.cluster.facts import Facts
-from switchover.cluster.figures import figures
+from switchover.cluster.figures import digest, figures
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
-from switchover.cluster.status import cluster_id, next_status, telling
+from switchover.cluster.reading import is_claimed
+from switchover.cluster.status import cluster_id, next_status, paces_of, records_of, rehearsed_of, telling, volumes_of
 from switchover.engine.approvals import PREFLIGHT
-from switchover.engine.intent import intent_of
+from switchover.engine.gate import Verdict, wait
+from switchover.engine.intent import ABANDON, LET_GO, intent_of
 from switchover.engine.kind import Kind
+from switchover.engine.plan import Intent
 from switchover.engine.policy import Policy
 from switchover.engine.status import cluster_of, entered_of, made_of, position_of
+from switchover.reasons.walk import BEING_DELETED, HELD_UNTIL_THE_END
+
+# --- deletion -------------------------------------------------------------------------------------------------------------
+# What a deletion means on the way: before the claim everything is taken back, after it the migration goes on to its end.
+#
+# Nothing is ever stranded (docs/architecture.md#promises), and nothing is held without words: an annotation lets go of it
+# as it is.
+
+UNTOUCHED = ("", Step.PREFLIGHT, Step.REHEARSE)
+UNCLAIMED = (*UNTOUCHED, Step.UPGRADE_BROKERS, Step.RAISE_PROTOCOL_VERSION, Step.PROVISION_CONTROLLERS,
+             Step.ENABLE_MIGRATION)
+SUCCEEDED = (Step.HAND_OVER, Step.RELEASE_ZOOKEEPER)
+
+
+def may_go(migration: KafkaMigration) -> bool:
+    """Nothing was touched, the migration has ended one way or the other, or somebody wants it gone as it is."""
+    progress = migration.status.progress
+    ended = progress.complete_time is not None or (
+        progress.step in SUCCEEDED and progress.direction is Direction.FORWARD)
+    return progress.step in UNTOUCHED or ended or ABANDON in migration.metadata.annotations
+
+
+def is_before_the_claim(picture: Picture) -> bool:
+    """A broker still holds `/controller`. In the step that loses it, only what was seen in this pass says so."""
+    if picture.position.step != Step.COPY_METADATA:
+        return picture.position.step in UNCLAIMED
+    zookeeper = picture.facts.zookeeper
+    return isinstance(zookeeper, Known) and zookeeper.value.controller is not None and not is_claimed(zookeeper.value)
+
+
+def while_deleted(intent: Intent, picture: Picture) -> Intent:
+    """The intent of an object that is being deleted. A way back that was begun is not turned again."""
+    if is_before_the_claim(picture):
+        return replace(intent, direction=Direction.BACKWARD, paused=False)
+    if picture.position.direction is Direction.BACKWARD:
+        return replace(intent, direction=Direction.BACKWARD)
+    return intent
+
+
+def check_deletion(picture: Picture) -> Verdict:
+    """Why an object that is being deleted is still there, and what ends that."""
+    if picture.position.direction is Direction.BACKWARD or is_before_the_claim(picture):
+        return wait(BEING_DELETED, "it is being deleted: all that it changed is taken back first", subject=picture.name,
+                    unblocks=f"the rollback ends; {LET_GO}")
+    return wait(HELD_UNTIL_THE_END, "it is being deleted, but Kafka has claimed the cluster for KRaft: it is kept and goes"
+                " on until the migration has ended", subject=picture.name,
+                unblocks=f"let it end, or set desiredState to RolledBack while that is available; {LET_GO}")
 
 
 def kafka_migrations(policy: Policy, image: str) -> Kind[KafkaMigration, Picture]:
     """All of them, with what the chart allows them, and the operator's own image."""
     def picture(migration: KafkaMigration, namespace: str, now: float) -> Picture:
         status = migration.status
-        position = position_of(status, on_record.records_of(status), now)
+        position = position_of(status, records_of(status), now)
         return Picture(
             migration.metadata.name, namespace, migration.metadata.uid, migration.spec, position, Facts(), now, PLAN,
-            status.high_watermark, entered_of(status.steps), on_record.paces_of(status), on_record.volumes_of(status),
-            on_record.rehearsed_of(status), made_of(status), policy, image,
+            status.high_watermark, entered_of(status.steps), paces_of(status), volumes_of(status),
+            rehearsed_of(status), made_of(status), policy, image,
             "" if position.step == PREFLIGHT else status.cluster_id)
 
     return Kind(
@@ -38,8 +89,8 @@ def kafka_migrations(policy: Policy, image: str) -> Kind[KafkaMigration, Picture
         recorded_modes=lambda migration: {node.name: node.observed for node in migration.status.nodes},
         next_status=next_status, telling=telling,
         figures=lambda migration, picture: figures(migration.spec, migration.status, picture), digest=digest,
-        untouched=deletion.UNTOUCHED, may_go=deletion.may_go, while_deleted=deletion.while_deleted,
-        check_deletion=deletion.check_deletion)
+        untouched=UNTOUCHED, may_go=may_go, while_deleted=while_deleted,
+        check_deletion=check_deletion)
 
 
 def _reached_by(migration: KafkaMigration) -> object:

@@ -1,36 +1,124 @@
 """The status of a KafkaMigration, folded in one place from what was decided and seen in a pass."""
 
+import math
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from math import ceil
+from typing import NamedTuple
 
 from switchover.answers.observed import Known
 from switchover.api.conditions import Condition, ConditionType, set_condition
-from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus, MetadataState, NodeMode
+from switchover.api.kafka_migration import (
+    KafkaMigration,
+    KafkaMigrationStatus,
+    MetadataState,
+    NodeMode,
+    NodeStatus,
+    RestartPace,
+)
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction, MoveKind
-from switchover.cluster import names, partition_states, quotas
+from switchover.cluster import blocked_writes, names
 from switchover.cluster.effects import CreateStates, SetQuota
 from switchover.cluster.estimate import rollback_seconds
 from switchover.cluster.gates.disks import VOLUMES_KEPT, volumes_on_record
 from switchover.cluster.gates.ending import check_zookeeper_unused
 from switchover.cluster.gates.on_record import RECORD_HOLDS
 from switchover.cluster.gates.operations import BACKUPS_TAKEN
-from switchover.cluster.measured import measured
-from switchover.cluster.on_record import nodes_of, restarts_of
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.cluster.preview import preview
+from switchover.cluster.reading import silence
 from switchover.cluster.rehearsal.replica_job import measured as rehearsed
 from switchover.engine import record
 from switchover.engine import status as fold
 from switchover.engine.approvals import PREFLIGHT, accepted, begins, on_whose_word, plan_to_approve
-from switchover.engine.gate import answered, several
-from switchover.engine.pace import Spent, with_batch
+from switchover.engine.gate import Unseen, answered, several
+from switchover.engine.measurements import GROUPS, group_figures
+from switchover.engine.pace import Pace, Spent, with_batch
 from switchover.engine.plan import Decision
-from switchover.engine.position import Position
+from switchover.engine.position import NodeRecord, Position
 from switchover.engine.record import Outlook, shared
 from switchover.metadata.image import MigrationState
 from switchover.reasons.cluster import QUORUM_VOLUMES_LOST, VOLUME_REPLACED
+
+# --- on record ------------------------------------------------------------------------------------------------------------
+# The Kafka nodes and the pace of restarts on record in a KafkaMigration's status: one place to read, one to fold.
+
+def records_of(status: KafkaMigrationStatus) -> dict[str, NodeRecord]:
+    """The record of each node."""
+    return {node.name: NodeRecord(node.node_id, node.assigned, node.evicting, node.evictions, node.settled)
+            for node in status.nodes}
+
+
+def nodes_of(at: Position, modes: Mapping[str, str], volumes: Mapping[str, tuple[str, ...]]) -> tuple[NodeStatus, ...]:
+    """The nodes on record with the mode each was last seen in and the volumes that hold its data."""
+    return tuple(
+        NodeStatus(name=name, node_id=record.node_id, assigned=NodeMode(record.assigned),
+                   observed=NodeMode(modes.get(name, "")), evicting=record.evicting, evictions=record.evictions,
+                   settled=record.settled, volumes=volumes.get(name, ()))
+        for name, record in sorted(at.nodes.items())
+    )
+
+
+def volumes_of(status: KafkaMigrationStatus) -> dict[str, tuple[str, ...]]:
+    """The volume claims on record of each node."""
+    return {node.name: node.volumes for node in status.nodes}
+
+
+def rehearsed_of(status: KafkaMigrationStatus) -> float | None:
+    """Seconds from the claim until dual write on a replica, None where nobody has rehearsed it."""
+    return status.rehearsal.seconds if status.rehearsal is not None else None
+
+
+def paces_of(status: KafkaMigrationStatus) -> Mapping[str, Pace]:
+    """The restarts that were measured, by mode."""
+    return {item.name.value: Pace(item.batches, item.average_seconds, item.slowest_seconds) for item in status.restarts}
+
+
+def restarts_of(paces: Mapping[str, Pace]) -> tuple[RestartPace, ...]:
+    """The restarts that were measured, to be read again after the operator's own restart."""
+    return tuple(
+        RestartPace(name=NodeMode(mode), batches=pace.batches, average_seconds=round(pace.average),
+                    slowest_seconds=math.ceil(pace.slowest))
+        for mode, pace in sorted(paces.items())
+    )
+
+
+# --- measured -------------------------------------------------------------------------------------------------------------
+# What is measured of a cluster in the course of its migration: dual write, the named groups, restarts.
+
+class DualWrite(NamedTuple):
+    """How far ZooKeeper is behind: records of the metadata log, and seconds since it was written to last."""
+
+    lag: int | None = None
+    age: float | None = None
+
+
+def dual_write(picture: Picture) -> DualWrite:
+    """None for what could not be observed, and unless there is dual write: nothing else makes a lag mean something."""
+    log, zookeeper, quorum = picture.facts.log, picture.facts.zookeeper, picture.facts.quorum
+    node = zookeeper.value.migration if isinstance(zookeeper, Known) else None
+    writes = isinstance(log, Known) and log.value.migration_state is MigrationState.MIGRATION
+    if not writes or node is None or node.offset < 0:
+        return DualWrite()
+    written = quorum.value.high_watermark if isinstance(quorum, Known) else -1
+    lag = None if written < 0 else max(0, written - 1 - node.offset)
+    try:
+        return DualWrite(lag, silence(picture))
+    except Unseen:
+        return DualWrite(lag)
+
+
+def measured(picture: Picture, restarts: int) -> Mapping[str, int]:
+    """The figures of this pass. `restarts` are the pods put on record to be replaced so far."""
+    lag, age = dual_write(picture)
+    groups = {group.name: (found.value.lag or 0, found.value.stood) for group in picture.spec.gates.groups[:GROUPS]
+              if isinstance(found := picture.facts.groups.get(group.name), Known)}
+    return {
+        **({"DualWriteLag": lag} if lag is not None else {}), **({"DualWriteAge": ceil(age)} if age is not None else {}),
+        **dict(group_figures(groups)), "Restarts": restarts}
+
 
 MOVE, FINALIZE, RELEASE = Step.MOVE_BROKERS, Step.FINALIZE, Step.RELEASE_ZOOKEEPER
 STEPS = PLAN.names
@@ -188,10 +276,10 @@ def _incident(decision: Decision) -> Iterator[tuple[MoveKind, str]]:
 def _dual_write_put_right(picture: Picture, decision: Decision) -> Iterator[tuple[MoveKind, str]]:
     """What is changed in the user's metadata."""
     if any(isinstance(effect, SetQuota) for effect in decision.effects):
-        found = ", ".join(quotas.told(each) for each in quotas.in_the_way(picture))
+        found = ", ".join(blocked_writes.changed_quota(each) for each in blocked_writes.unwritable_quotas(picture))
         yield MoveKind.DUAL_WRITE_REPAIRED, f"dual write stood still: {found}"
     elif any(isinstance(effect, CreateStates) for effect in decision.effects):
-        found = partition_states.named(partition_states.in_the_way(picture))
+        found = blocked_writes.named_states(blocked_writes.missing_states(picture))
         yield MoveKind.DUAL_WRITE_REPAIRED, f"dual write stood still: states created in ZooKeeper for {found}"
 
 

@@ -12,12 +12,11 @@ from typing import Any
 
 from switchover.api.kafka_migration import BrokerSet, KafkaMigrationSpec
 from switchover.cluster import names
-from switchover.cluster.compute import as_counted
 from switchover.cluster.controllers import listener
 from switchover.cluster.door import mount
 from switchover.cluster.door.brokers import SKIPS, Brokers, ContainerMissing, Layout, layout_of, upgraded
 from switchover.cluster.modes import ControllerListener, Voters
-from switchover.cluster.template import mount_below
+from switchover.cluster.template import as_counted, mount_below
 from switchover.kubernetes.gitops import MARKS
 from switchover.kubernetes.names import TOKEN
 from switchover.kubernetes.selectors import keys

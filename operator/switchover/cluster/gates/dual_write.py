@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
-from switchover.cluster import partition_states, quotas
+from switchover.cluster import blocked_writes
 from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import (
@@ -200,10 +200,10 @@ def check_partition_states(picture: Picture) -> Verdict:
         return passed("dual write stands before no partition")
     log_of(picture)
     stands_still(picture)
-    found = partition_states.in_the_way(picture)
+    found = blocked_writes.missing_states(picture)
     if not found:
         return passed("dual write stands before no partition")
-    words = partition_states.named(found)
+    words = blocked_writes.named_states(found)
     return wait(PARTITIONS_WITHOUT_STATE, f"no metadata reaches ZooKeeper: it has no state of {words}, and the leading"
                 " controller creates none", subject=words.partition(",")[0], observed=len(found),
                 unblocks="Switchover creates what is missing; the controller tries again within a minute")
@@ -216,11 +216,11 @@ def check_dual_write_begins(picture: Picture) -> Verdict:
     stood = stands_still(picture)
     if answered(check_driver_alive, picture).outcome is Outcome.WAIT:
         return passed("the driver writes nothing, which is said elsewhere: no record is refused")
-    if found := quotas.in_the_way(picture):
+    if found := blocked_writes.unwritable_quotas(picture):
         more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
         return wait(QUOTA_STOPS_DUAL_WRITE, f"ZooKeeper's side of Kafka does not take the {found[0]}{more}",
                     subject=str(found[0]), observed=f"{found[0].value!r}",
-                    unblocks=f"Switchover changes it through the controllers: {quotas.told(found[0])}")
+                    unblocks=f"Switchover changes it through the controllers: {blocked_writes.changed_quota(found[0])}")
     if stood > (limit := picture.spec.gates.dual_write_max_age_seconds):
         return wait(DUAL_WRITE_STANDS_STILL, "the leading controller does not get KRaft's metadata into ZooKeeper",
                     subject="/migration", observed=f"{stood:.0f} s", threshold=f"{limit} s",

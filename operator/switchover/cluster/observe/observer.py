@@ -11,7 +11,7 @@ from switchover.answers.errors import NotListening, Refused, Unreachable
 from switchover.answers.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationSpec, KafkaMigrationStep
 from switchover.api.status import Direction
-from switchover.cluster import modes, names, needs, own_addresses
+from switchover.cluster import identity, modes, names, needs
 from switchover.cluster.effects import CreateStates, DeleteZNode, RaiseEpoch, RaiseVersions, SetQuota
 from switchover.cluster.ending import zookeeper_users
 from switchover.cluster.facts import Examination, Facts, KubernetesState, Need, Written, whole_of
@@ -350,8 +350,8 @@ class Observer:
             return told
         workloads = [workload for workload in kubernetes.value.brokers.values() if workload is not None]
         before = self._at_pods if picture.brokers else frozenset()          # another attempt may begin with other listeners
-        self._at_pods = before | own_addresses.at_their_pods(self._addresses, picture.brokers, workloads)
-        return own_addresses.followed(told, picture.brokers, workloads, self._at_pods)
+        self._at_pods = before | identity.at_their_pods(self._addresses, picture.brokers, workloads)
+        return identity.followed(told, picture.brokers, workloads, self._at_pods)
 
     def _brokers(self, picture: Picture, zookeeper: Observed[ZooKeeperState]) -> tuple[int, ...]:
         if picture.position.nodes:

@@ -13,9 +13,9 @@ from switchover.answers.observed import Known, Observed, Unknown
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.status import Direction
 from switchover.cluster import identity, names, template
-from switchover.cluster.deletion import UNCLAIMED
 from switchover.cluster.door.brokers import ContainerMissing
 from switchover.cluster.facts import Examination, KubernetesState
+from switchover.cluster.kind import UNCLAIMED
 from switchover.cluster.observe.brokers import ask_each
 from switchover.cluster.picture import Picture
 from switchover.kafka.node import TopicIds

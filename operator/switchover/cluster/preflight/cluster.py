@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from switchover.answers.observed import Known
 from switchover.cluster.facts import Need
-from switchover.cluster.own_addresses import at_their_pods
+from switchover.cluster.identity import at_their_pods
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import (
     broker_workloads,

@@ -16,7 +16,6 @@ from switchover.api.job_message import NONCE
 from switchover.api.kafka_migration import KafkaMigrationStep, RehearsalSpec, RehearsalStatus
 from switchover.api.meta import API_VERSION
 from switchover.cluster import names
-from switchover.cluster.compute import as_counted
 from switchover.cluster.door.brokers import ContainerMissing, container_of, layout_of, upgraded
 from switchover.cluster.door.mount import STARTS
 from switchover.cluster.facts import Export
@@ -24,6 +23,7 @@ from switchover.cluster.modes import METADATA_LEVELS, RAISED, release_of
 from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import report as reports
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, TREE_DIGEST, Report
+from switchover.cluster.template import as_counted
 from switchover.engine.effects import Create, Delete, Effect, Patch
 from switchover.kubernetes import json_patch
 from switchover.kubernetes.jobs import JobRun
