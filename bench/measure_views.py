@@ -31,7 +31,7 @@ from fakes.views import metadata_answer
 from switchover.answers import memory
 from switchover.answers.clock import WallClock
 from switchover.answers.observed import Known, Observed, Unknown
-from switchover.cluster import digest
+from switchover.cluster import figures
 from switchover.cluster.observe.brokers import Views
 from switchover.cluster.observe.preflight import Examiner
 from switchover.cluster.picture import Picture
@@ -124,7 +124,7 @@ def gates(views: dict[int, Observed[BrokerView]]) -> Callable[[], None]:
     def judge() -> None:
         for name, picture in (("RestartIsSafe", moving), ("AllInSync", moving), ("Health", beginning)):
             GATES[name].check(picture)
-        digest.digest(moving)
+        figures.digest(moving)
 
     return judge
 
