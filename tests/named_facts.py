@@ -60,7 +60,7 @@ def of_the_leg(plan: engine.Plan[Any], at: Position) -> frozenset[str]:
     if leg is None:
         return frozenset()
     rollouts = (*leg.rollouts, *(rescue.rollout for rescue in leg.rescues))
-    return frozenset((*leg.needs, *leg.needs_to_begin, *(need for each in rollouts for need in each.needs)))
+    return frozenset((*leg.needs, *leg.keep.needs, *(need for each in rollouts for need in each.needs)))
 
 
 @pytest.fixture(autouse=True, scope="session")

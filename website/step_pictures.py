@@ -145,7 +145,7 @@ def zookeeper(scene: Scene) -> str:
 
 def end_of(step: Step[Picture]) -> str:
     """How the step can be left behind."""
-    if step.irreversible:
+    if step.name == PLAN.point_of_no_return:
         return "Waits for an approval: the point of no return"
     if step.back is None:
         return "No rollback"

@@ -8,7 +8,7 @@ from invariants.memory import Memory, Standing
 from switchover.cluster.plan import PLAN
 
 STEPS = [step.name for step in PLAN.steps]
-IRREVERSIBLE = {step.name for step in PLAN.steps if step.irreversible}
+IRREVERSIBLE = {PLAN.point_of_no_return}
 SAMPLES = {"DualWrite": 5}
 """Gates that want several passes in a row before they open."""
 NODE, DISCOVERY = "/api/v1/nodes/", ("/api", "/apis", "/version")

@@ -149,7 +149,7 @@ PLAN: Plan[Scene] = Plan((
     Step("Move",
          forward=Leg(watch=(gate("Healthy"),), rollouts=(rollout(NEW),), done=(gate("Moved"),)),
          back=Leg(watch=(gate("Healthy"),), rollouts=(rollout(OLD),))),
-    Step("Seal", hold=True, irreversible=True, back=None,
+    Step("Seal", hold=True, back=None,
          forward=Leg(enter=(gate("ReadyToSeal"),), goal=lambda scene: () if scene.world.sealed else (SEAL,),
                      done=(gate("Sealed"),))),
 ))

@@ -10,7 +10,7 @@ from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.effects import Evict
 from switchover.engine.gate import Streak, Verdict, passed
-from switchover.engine.plan import Decision, Intent, Leg, Plan, Rescue, Step, decide
+from switchover.engine.plan import Correction, Decision, Intent, Leg, Plan, Rescue, Step, decide
 from switchover.engine.position import NodeRecord, Position
 from switchover.engine.rollout import BatchSize, Phase
 from unit.group_pictures import at_start
@@ -151,7 +151,7 @@ def test_a_batch_on_record_of_a_step_that_moves_no_node_is_not_looked_for():
 @pytest.fixture
 def excusable() -> Walk:
     """The walk before a hold for which there may be evidence instead of an approval."""
-    steps = (*PLAN.steps[:-1], replace(PLAN.steps[-1], unless=gate("Proven", samples=2)))
+    steps = (*PLAN.steps[:-1], replace(PLAN.steps[-1], hold=gate("Proven", samples=2)))
     return Walk(at("Seal"), MADE, Plan(steps))
 
 
@@ -311,7 +311,7 @@ def test_once_the_point_of_no_return_is_on_record_going_back_is_refused_in_words
 
 
 def test_a_step_that_cannot_be_taken_back_yet_refuses_in_words():
-    one_way: Plan[Scene] = Plan((PLAN.steps[0], replace(PLAN.steps[1], back=None)))
+    one_way: Plan[Scene] = Plan((replace(PLAN.steps[0], back=None), PLAN.steps[1]))
     position = at("Move", opened=True)
     decision = Walk(position, MADE, one_way).decide(intent(BACKWARD))
     assert decision.position == position
@@ -344,7 +344,7 @@ def test_a_new_start_after_a_rollback_is_a_new_attempt():
 # --- a spec that changes ------------------------------------------------------------------------------------------------
 
 LOOKS: Plan[Scene] = Plan((
-    Step("Look", forward=Leg(), back=Leg(), touches=False), Step("Try", forward=Leg(), back=Leg(), touches=False),
+    Step("Look", forward=Leg(), back=Leg()), Step("Try", forward=Leg(), back=Leg()),
     *PLAN.steps))
 RECORD = {"n0": NodeRecord(0, OLD)}
 
@@ -461,7 +461,7 @@ def test_a_remediation_that_ends_nothing_bakes_all_the_same_so_that_the_next_nod
 def test_what_others_did_to_earlier_steps_is_taken_back_before_a_step_begins():
     """Shut gates, a hold and a pause do not keep it from that; once the step has begun, it is `keep` that counts."""
     move = PLAN.steps[1]
-    guarded = replace(move, forward=replace(move.forward, ahead=lambda _: (MAKE,), keep=lambda _: (UNMAKE,)))
+    guarded = replace(move, forward=replace(move.forward, keep=Correction(lambda _: (UNMAKE,), ahead=lambda _: (MAKE,))))
     plan = Plan((PLAN.steps[0], guarded, PLAN.steps[2]))
     for wanted in (intent(), intent(held=("Move",)), intent(paused=True)):
         decision = Walk(at("Move"), MADE, plan).decide(wanted)

@@ -83,7 +83,7 @@ def test_every_gate_of_a_plan_is_among_these():
     used = {gate.name for leg in legs for gate in (*leg.enter, *leg.watch, *leg.done)}
     used |= {gate.name for leg in legs for rescue in leg.rescues for gate in rescue.gates}
     used |= {gate.name for leg in legs for rollout in leg.rollouts for gate in (*rollout.before, *rollout.after)}
-    used |= {gate.name for spec in specs for step in plan_of(spec).steps for gate in step.rests_on}
+    used |= {gate.name for spec in specs for gate in plan_of(spec).rests_on}
     assert used == GATES.keys()
 
 

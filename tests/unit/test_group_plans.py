@@ -52,7 +52,7 @@ def test_an_audit_is_a_step_before_the_last_of_every_plan(what):
 def test_every_step_but_the_last_can_be_taken_back(what):
     plan = plan_of(PLANS[what][0])
     assert [step.name for step in plan.steps if step.back is None] == ["HandOver"]
-    assert [step.name for step in plan.steps if step.irreversible] == ["HandOver"]
+    assert plan.point_of_no_return == "HandOver"
     assert plan.can_go_back(Position(step="Settle", opened=1.0))
     assert plan.can_go_back(Position(step="HandOver"))
     assert not plan.can_go_back(Position(step="HandOver", opened=1.0))

@@ -58,10 +58,12 @@ def test_names_of_steps_are_unique_and_begin_with_preflight():
 
 
 def test_there_is_one_point_of_no_return_and_it_is_held_and_has_no_way_back():
-    irreversible = [step for step in PLAN.steps if step.irreversible]
-    assert [step.name for step in irreversible] == ["Finalize"]
-    assert all(step.hold and step.back is None and step.forward.enter for step in irreversible)
-    assert PLAN.steps.index(irreversible[0]) > 0
+    assert PLAN.point_of_no_return == "Finalize"
+    step = next(step for step in PLAN.steps if step.name == "Finalize")
+    assert step.hold
+    assert step.back is None
+    assert step.forward.enter
+    assert PLAN.steps.index(step) > 0
 
 
 def test_nothing_before_preflight_passed_touches_anything():

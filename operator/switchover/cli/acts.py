@@ -13,8 +13,8 @@ from switchover.api.status import Phase
 from switchover.cli.display import clock, is_backward, wait_line
 from switchover.cli.objects import KAFKA_MIGRATION, UNREAD, Found, mode_of, nodes_of, preview_of, status_in, step_record
 from switchover.engine.approvals import PREFLIGHT
-from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.intent import ABANDON, RETRY, retry_of
+from switchover.engine.record import without_foreign_record
 from switchover.engine.status import by_itself
 from switchover.kubernetes.json_patch import as_read
 from switchover.text.command import command
@@ -69,14 +69,14 @@ def plan_to_approve(found: Found, step: str) -> str:
 
 def approval_lines(found: Found, approval: Approval) -> Iterator[str]:
     """What is approved, what it does, and what cannot be undone after it."""
-    status, step = found.status, next(each for each in found.plan().steps if each.name == approval.step)
+    status = found.status
     yield f"approve {approval.step} of {found.name} in namespace {found.resource['metadata']['namespace']}"
     yield f"plan {approval.plan_hash}, attempt {status.attempt}, as {approval.approver}"
     yield from _unread(found)
     for planned in preview_of(status).steps:
         if planned.name == approval.step and planned.estimated_seconds:
             yield f"it restarts {counted(planned.restarts, 'pod')} and takes about {clock(planned.estimated_seconds)}"
-    if step.irreversible:
+    if approval.step == found.plan().point_of_no_return:
         yield f"{approval.step} is the point of no return: once it has begun, no step can be taken back"
     if waits_for(found, approval.step):
         for item in (each for each in status.waiting_for if each.gate != "Approval"):

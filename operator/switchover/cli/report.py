@@ -251,11 +251,11 @@ def _plan(found: Found, spec: MigrationSpec | None, status: MigrationStatus) -> 
     held = frozenset((*(spec.holds if spec is not None else ()), *planned))
     recorded = [each.name for each in status.evidence]
     try:
-        steps = found.plan().steps
+        plan = found.plan()
     except Refused:
         return held, tuple(dict.fromkeys(filter(None, (status.rollback.lost_at_step, *recorded))))
-    return held | {each.name for each in steps if each.hold}, tuple(
-        each.name for each in steps if each.irreversible or each.name in recorded)
+    return held | {each.name for each in plan.steps if each.hold}, tuple(
+        each for each in plan.names if each == plan.point_of_no_return or each in recorded)
 
 
 def _irreversible(step: str, status: MigrationStatus, moves: Sequence[Transition]) -> Irreversible:

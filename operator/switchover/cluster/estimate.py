@@ -13,11 +13,12 @@ from switchover.api.status import Direction
 from switchover.cluster import modes, nodes
 from switchover.cluster.gates.dual_write import copy_timeout
 from switchover.cluster.picture import Picture
+from switchover.cluster.step import ClusterStep
 from switchover.engine.pace import Pace, under_way, waits_for_a_person
 from switchover.engine.plan import Decision, Step
 from switchover.engine.position import NodeRecord
 from switchover.engine.rollout import BatchSize
-from switchover.engine.work import Work, seconds_until_done
+from switchover.engine.windows import Work, seconds_until_done
 
 BROKER_SECONDS = 120.0
 """Assumed of a batch of brokers before one was measured: eviction, start, and every replica in sync again."""
@@ -178,6 +179,7 @@ def release(picture: Picture, step: str, slowest: bool) -> Iterator[Work]:
 
 def work_of(picture: Picture, step: Step[Picture], slowest: bool = False) -> tuple[Work, ...]:
     """What is left of one step on the way forward, the batch on record not counted."""
+    assert isinstance(step, ClusterStep), "the plan of a KafkaMigration has no others"
     return tuple(step.estimate(picture, step.name, slowest)) if nodes_of(picture) else ()
 
 

@@ -28,7 +28,7 @@ from switchover.cluster.rehearsal import replica_job
 from switchover.cluster.step import ClusterStep as Step
 from switchover.engine.effects import Effect
 from switchover.engine.gate import Gate
-from switchover.engine.plan import Leg, Plan, Rescue
+from switchover.engine.plan import Correction, Leg, Plan, Rescue, until_seen
 from switchover.engine.rollout import BatchSize, Rollout, Sight
 
 Left = Callable[[Picture], Observed[Sequence[str]]]
@@ -51,7 +51,6 @@ BROKER_WATCH: Gates = (*IN_ORDER, dual_write.NO_PHANTOM_COPY, *KEPT)
 TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
 DRIVER: Gates = (dual_write.DRIVER_ALIVE,)
 WRITES: Gates = (*DRIVER, dual_write.PARTITION_STATES)
-RECORD: Gates = (RECORD_HOLDS,)
 AS_IT_IS = ""
 """The mode of a rollout that leaves each node in its own."""
 ON_ZOOKEEPER = (Need.BROKER_SETTINGS,)
@@ -189,33 +188,38 @@ GIVEN_BACK: Leg[Picture] = Leg(
     goal=rollback.release_brokers, rollouts=(BACK_TO_ZOOKEEPER,), rescues=(LEADER_BACK,),
     done=(to_zookeeper.BROKERS_RELEASED, workloads.NO_POD_WOULD_RESTART), one_way=True)
 
+ON_DELETE: Correction[Picture] = Correction(goals.keep_on_delete)
+DUAL_WRITE_GOES_ON: Correction[Picture] = Correction(goals.keep_dual_write)
+DUAL_WRITE_STILL_GOES_ON: Correction[Picture] = Correction(
+    goals.keep_dual_write, ahead=goals.put_dual_write_right, needs=(Need.STATELESS,))
+OUTDATED_HELD: Correction[Picture] = Correction(goals.hold_outdated, ahead=goals.hold_outdated)
+
 # --- The table ----------------------------------------------------------------------------------------------------------
 
 PLAN: Plan[Picture] = Plan((
-    Step(Name.PREFLIGHT, rests_on=RECORD, touches=False,
-         forward=Leg(done=preflight.GATES), back=Leg(one_way=True, needs=ON_ZOOKEEPER)),
-    Step(Name.REHEARSE, rests_on=RECORD, touches=False,
+    Step(Name.PREFLIGHT, forward=Leg(done=preflight.GATES), back=Leg(one_way=True, needs=ON_ZOOKEEPER)),
+    Step(Name.REHEARSE,
          forward=Leg(goal=replica_job.rehearse, done=(REHEARSED,), needs=(Need.BROKER_SETTINGS,)),
          back=Leg(goal=replica_job.clear_away, one_way=True, needs=(Need.REHEARSAL,))),
-    Step(Name.UPGRADE_BROKERS, rests_on=RECORD, estimate=estimate.upgrade, expected=step.UPGRADING,
+    Step(Name.UPGRADE_BROKERS, estimate=estimate.upgrade, expected=step.UPGRADING,
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_IDENTIFIED),
              assigns=nodes.assign_brokers,
              watch=(*ZOOKEEPER_LEADS, *IN_ORDER, workloads.REPLICAS_UNCHANGED), rescues=(LEADER_RESTARTED,),
              goal=goals.claim_to_upgrade,
-             keep=goals.keep_on_delete,
+             keep=ON_DELETE,
              rollouts=(TO_PINNED,)),
          back=GIVEN_BACK),
-    Step(Name.RAISE_PROTOCOL_VERSION, rests_on=RECORD, estimate=estimate.raise_version, expected=step.RAISING,
+    Step(Name.RAISE_PROTOCOL_VERSION, estimate=estimate.raise_version, expected=step.RAISING,
          forward=Leg(
              enter=(WITHIN_WINDOW, preflight.BROKERS_ON_RECORD),
              assigns=nodes.assign_missing_brokers,
              watch=(*ZOOKEEPER_LEADS, *IN_ORDER, workloads.REPLICAS_UNCHANGED), rescues=(LEADER_RESTARTED,),
              goal=goals.claim_to_raise,
-             keep=goals.keep_on_delete,
+             keep=ON_DELETE,
              rollouts=(TO_RAISED,)),
          back=GIVEN_BACK),
-    Step(Name.PROVISION_CONTROLLERS, rests_on=RECORD, estimate=estimate.provision, expected=step.RAISING,
+    Step(Name.PROVISION_CONTROLLERS, estimate=estimate.provision, expected=step.RAISING,
          forward=Leg(
              enter=(WITHIN_WINDOW, *preflight.OF_CONTROLLERS),
              assigns=nodes.assign_controllers,
@@ -226,81 +230,76 @@ PLAN: Plan[Picture] = Plan((
          back=Leg(
              goal=rollback.remove_controllers, needs=(*ON_ZOOKEEPER, Need.PARTITION_EPOCH), rollouts=(STOPPED,),
              done=(to_zookeeper.CONTROLLERS_GONE,), one_way=True, critical=rollback.is_critical)),
-    Step(Name.ENABLE_MIGRATION, rests_on=RECORD, estimate=estimate.enable, expected=step.BECOMING_READY,
+    Step(Name.ENABLE_MIGRATION, estimate=estimate.enable, expected=step.BECOMING_READY,
          forward=Leg(
              enter=(WITHIN_WINDOW,), watch=(*ZOOKEEPER_LEADS, *BROKER_WATCH), goal=goals.take_templates_over,
-             keep=goals.keep_on_delete, rollouts=(TO_MIGRATION_BUT_LAST,), rescues=(LEADER_RESTARTED,)),
+             keep=ON_DELETE, rollouts=(TO_MIGRATION_BUT_LAST,), rescues=(LEADER_RESTARTED,)),
          back=Leg(
              enter=(to_zookeeper.WRITTEN_BACK,),
              goal=rollback.give_back,
-             keep=goals.keep_on_delete,
+             keep=ON_DELETE,
              rollouts=(STARTED_AGAIN, STOPPED, BACK_TO_ZOOKEEPER), rescues=(LEADER_BACK,),
              done=(workloads.NO_POD_WOULD_RESTART,),
              one_way=True, critical=rollback.is_critical)),
-    Step(Name.COPY_METADATA, rests_on=RECORD, estimate=estimate.copy, one_piece=True, expected=step.COPYING,
+    Step(Name.COPY_METADATA, estimate=estimate.copy, one_piece=True, expected=step.COPYING,
          forward=Leg(
-             enter=(WITHIN_WINDOW, disks.TOPIC_IDS_ON_DISK, REHEARSED_AGAIN), ahead=replica_job.rehearse_again,
+             enter=(WITHIN_WINDOW, disks.TOPIC_IDS_ON_DISK, REHEARSED_AGAIN),
              watch=(*ZOOKEEPER_LEADS, *TAKEN_OVER, dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM),
-             keep=goals.keep_on_delete,
+             keep=Correction(goals.keep_on_delete, ahead=replica_job.rehearse_again),
              rescues=(Rescue((dual_write.CLAIM_FOLLOWS_REGISTRATION, dual_write.COPY_FOLLOWS_CLAIM), RESTARTED),
                       LEADER_RESTARTED),
              rollouts=(LAST_TO_MIGRATION,),
              done=(dual_write.CLAIMED, dual_write.COPIED)),
          back=Leg(watch=WRITES, rescues=(Rescue((*DRIVER, to_zookeeper.WRITTEN_BACK), HANDED_ON),),
-                  keep=goals.keep_dual_write, needs=LAST_ON_ZOOKEEPER,
+                  keep=DUAL_WRITE_GOES_ON, needs=LAST_ON_ZOOKEEPER,
                   done=(to_zookeeper.WRITTEN_BACK,))),
-    Step(Name.DUAL_WRITE, rests_on=RECORD, expected=step.WRITING,
+    Step(Name.DUAL_WRITE, expected=step.WRITING,
          forward=Leg(
              watch=(*TAKEN_OVER, *WRITES, replicas.FORWARDS, dual_write.DUAL_WRITE_BEGINS), rescues=WHILE_WRITING,
-             keep=goals.keep_dual_write,
+             keep=DUAL_WRITE_GOES_ON,
              done=(dual_write.DUAL_WRITE, PARITY, registration.NOBODY_FENCED)),
          back=Leg(
-             watch=(workloads.TEMPLATE_IS_OURS,), keep=goals.keep_on_delete, done=(disks.DISKS_ALLOW_ROLLBACK,),
+             watch=(workloads.TEMPLATE_IS_OURS,), keep=ON_DELETE, done=(disks.DISKS_ALLOW_ROLLBACK,),
              needs=STILL_COMPARED)),
-    Step(Name.MOVE_BROKERS, rests_on=RECORD, estimate=estimate.move, expected=step.MOVING,
+    Step(Name.MOVE_BROKERS, estimate=estimate.move, expected=step.MOVING,
          forward=Leg(
              enter=(WITHIN_WINDOW, groups.NO_ZOOKEEPER_GROUPS, *WRITES, replicas.FOLLOWERS_TAKEN_BACK),
-             ahead=goals.put_dual_write_right,
              watch=(groups.NO_ZOOKEEPER_GROUPS, *TAKEN_OVER, *WRITES, replicas.FORWARDS,
                     registration.OTHERS_HEARD),
-             rescues=WHILE_WRITING, keep=goals.keep_dual_write,
+             rescues=WHILE_WRITING, keep=DUAL_WRITE_STILL_GOES_ON,
              rollouts=(TO_KRAFT,),
              done=(registration.ALL_KRAFT,)),
          back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *WRITES, *CHANNELS), rescues=WHILE_WRITING,
-                  keep=goals.keep_dual_write, rollouts=(BACK_TO_MIGRATION,))),
-    Step(Name.SOAK, rests_on=RECORD, estimate=estimate.soak, expected=step.MOVED,
+                  keep=DUAL_WRITE_GOES_ON, rollouts=(BACK_TO_MIGRATION,))),
+    Step(Name.SOAK, estimate=estimate.soak, expected=step.MOVED,
          forward=Leg(
-             enter=WRITES, ahead=goals.put_dual_write_right,
+             enter=WRITES,
              watch=(dual_write.DUAL_WRITE_ALIVE, *WRITES, workloads.TEMPLATE_IS_OURS, *CHANNELS, *KEPT),
              rescues=WHILE_WRITING,
-             keep=goals.keep_dual_write,
+             keep=DUAL_WRITE_STILL_GOES_ON,
              rollouts=(FAILED_OVER,),
              done=(ending.SOAKED, dual_write.DUAL_WRITE, PARITY, registration.ALL_KRAFT, registration.NOBODY_FENCED)),
          back=Leg(needs=STILL_COMPARED)),
-    Step(Name.FINALIZE, back=None, hold=True, irreversible=True, rests_on=RECORD, begun=check_finalize_begun,
-         expected=step.FINALIZING,
-         unbegun=nodes.assign_controllers, estimate=estimate.finalize, one_piece=True,
+    Step(Name.FINALIZE, back=None, hold=True, unbegun=until_seen(check_finalize_begun, nodes.assign_controllers),
+         expected=step.FINALIZING, estimate=estimate.finalize, one_piece=True,
          forward=Leg(
              enter=(WITHIN_WINDOW, registration.ALL_KRAFT, dual_write.DUAL_WRITE, PARITY, quorum.QUORUM_UP,
                     registration.NOBODY_FENCED, replicas.ALL_IN_SYNC, *IN_ORDER, workloads.TEMPLATE_IS_OURS,
                     operations.BACKUPS_TAKEN),
-             ahead=goals.put_dual_write_right, needs_to_begin=(Need.STATELESS,),
              watch=(groups.GROUPS_HEALTHY, *KEPT),
-             keep=goals.keep_on_delete,
+             keep=Correction(goals.keep_on_delete, ahead=goals.put_dual_write_right, needs=(Need.STATELESS,)),
              rollouts=(CONTROLLERS_TO_KRAFT,),
              done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),
-    Step(Name.HAND_OVER, back=None, hold=True, unless=workloads.GIT_HAS_THE_TEMPLATE, rests_on=RECORD,
-         expected=step.HANDED_OVER,
-         begun=check_hand_over_begun, estimate=estimate.hand_over,
+    Step(Name.HAND_OVER, back=None, hold=workloads.GIT_HAS_THE_TEMPLATE, unbegun=until_seen(check_hand_over_begun),
+         expected=step.HANDED_OVER, estimate=estimate.hand_over,
          forward=Leg(
-             enter=(workloads.ORIGINALS_KEPT, workloads.ONLY_OURS_WOULD_RESTART), ahead=goals.hold_outdated,
-             keep=goals.hold_outdated, goal=goals.hand_over, rollouts=(TO_OWN_KRAFT, STARTED_ANEW),
+             enter=(workloads.ORIGINALS_KEPT, workloads.ONLY_OURS_WOULD_RESTART),
+             keep=OUTDATED_HELD, goal=goals.hand_over, rollouts=(TO_OWN_KRAFT, STARTED_ANEW),
              needs=(Need.TRIALS,),
              done=(workloads.NO_POD_WOULD_RESTART,))),
-    Step(Name.RELEASE_ZOOKEEPER, back=None, rests_on=RECORD, estimate=estimate.release, expected=step.HANDED_OVER,
+    Step(Name.RELEASE_ZOOKEEPER, back=None, estimate=estimate.release, expected=step.HANDED_OVER,
          forward=Leg(
              watch=(ending.RETAINED, ending.ZOOKEEPER_UNUSED, ending.BACK_WITHOUT_ZOOKEEPER),
-             void=(ending.ZOOKEEPER_STOPPED,),
              needs=ending.ASKED,
              rollouts=(*map(started_without_zookeeper, modes.ON_KRAFT), CONTROLLER_WITHOUT_ZOOKEEPER))),
-))
+), rests_on=(RECORD_HOLDS,))

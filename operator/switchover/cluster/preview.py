@@ -15,7 +15,7 @@ from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.estimate import ahead, measured, restart_seconds
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
-from switchover.engine.work import Work, seconds_until_done
+from switchover.engine.windows import Work, seconds_until_done
 from switchover.kafka.node import BrokerExamination
 from switchover.text.visible import EACH_ITS_OWN, HIDDEN, shown
 
@@ -113,7 +113,7 @@ def preview(picture: Picture) -> PlanPreview | None:
     by_pods = {name: len(workload.pods) for name, workload in picture.facts.kubernetes.value.brokers.items() if workload}
     kinds = (NodeMode.MIGRATION, NodeMode.KRAFT_CONTROLLER)
     return PlanPreview(
-        steps=tuple(_step(picture, step.name, step.hold, work) for step in PLAN.steps
+        steps=tuple(_step(picture, step.name, bool(step.hold), work) for step in PLAN.steps
                     if step.hold or step.name in picture.spec.holds or any(each.step == step.name for each in work)),
         nodes=(
             *(PlannedNodes(name=name, nodes=pods, restarts_each=len(broker_steps(picture)) - 1)

@@ -1,11 +1,12 @@
 """A step of a KafkaMigration: what every step is, and what is there while it is on record."""
 
-from collections.abc import Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 
 from switchover.api.kafka_migration import NodeMode
 from switchover.engine.plan import Step
 from switchover.engine.rollout import P
+from switchover.engine.windows import Work
 from switchover.metadata.image import MigrationState
 
 _UPGRADED = frozenset({NodeMode.ZOOKEEPER, NodeMode.ZOOKEEPER_PINNED})
@@ -53,8 +54,19 @@ FINALIZING = Expected((MigrationState.MIGRATION,), _MOVED, _MIGRATING | _FINALIZ
 HANDED_OVER = Expected((MigrationState.POST_MIGRATION,), _MOVED | {NodeMode.OWN_KRAFT}, _FINALIZED)
 
 
+def _no_work(_: object, name: str, slowest: bool) -> Iterable[Work]:
+    """The estimate of a step that takes no longer than the moments its gates want."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterStep(Step[P]):
-    """A step, with what is expected of a cluster while it is on record."""
+    """A step, with what is expected of a cluster while it is on record.
+
+    `estimate` is given its name, and whether to count by the slowest batch so far; it says what is left of the way forward,
+    the batch on record not counted. In `one_piece` it goes on once a node was restarted, though its window may close.
+    """
 
     expected: Expected = UNTOUCHED
+    estimate: Callable[[P, str, bool], Iterable[Work]] = _no_work
+    one_piece: bool = False

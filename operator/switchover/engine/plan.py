@@ -4,7 +4,7 @@
 perform, never both at once: what is not on record yet is not acted upon.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic
@@ -16,7 +16,6 @@ from switchover.engine.every_step import NOTHING_SHUT, EveryStep
 from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, answered, fail, gravest, wait
 from switchover.engine.position import NodeRecord, Position
 from switchover.engine.rollout import P, Rollout, roll, tell
-from switchover.engine.work import Work
 from switchover.reasons.walk import (
     APPROVAL_VOID,
     AWAITING_APPROVAL,
@@ -47,13 +46,33 @@ def _no_records(_: object) -> Mapping[str, NodeRecord]:
     return {}
 
 
-def _no_work(_: object, name: str, slowest: bool) -> Iterable[Work]:
-    """The estimate of a step that takes no longer than the moments its gates want."""
-    return ()
-
-
 def _never(_: object) -> bool:
     return False
+
+
+@dataclass(frozen=True, slots=True)
+class Correction(Generic[P]):
+    """What takes back what others did, first and always, shut gates or a pause notwithstanding: `begun` once the step has
+    begun, `ahead` before, for what the steps before it have left. `needs` names the facts that `ahead` reads."""
+
+    begun: Callable[[P], tuple[Effect, ...]] = nothing
+    ahead: Callable[[P], tuple[Effect, ...]] = nothing
+    needs: tuple[str, ...] = ()
+
+    def effects(self, picture: P) -> tuple[Effect, ...]:
+        """What is to be taken back now."""
+        return self.ahead(picture) if picture.position.opened is None else self.begun(picture)
+
+
+def _begun(_: object) -> Mapping[str, NodeRecord] | None:
+    return None
+
+
+def until_seen(first_effect: Callable[[P], Verdict],
+               records: Callable[[P], Mapping[str, NodeRecord]] = _no_records,
+               ) -> Callable[[P], Mapping[str, NodeRecord] | None]:
+    """The records of nodes of a step whose first effect is not there yet; what cannot be seen is no reason to give them."""
+    return lambda picture: records(picture) if answered(first_effect, picture).outcome is Outcome.WAIT else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,81 +91,76 @@ class Leg(Generic[P]):
     and the rollouts go on, one after the other, while every `watch` gate passes; the leg ends when every `done` gate is
     open as well. While a gate of one of the `rescues` is overdue, that one is rolled instead, and until it is complete
     nothing is stalled for it. A leg that is `one_way` is finished before the direction can change; a pause waits while it is
-    `critical`. What `keep` gives is done first and always, shut gates or a pause notwithstanding: it only takes back what
-    others did. `ahead` does the same while the step has not begun yet, for what the steps before it have left. A batch of
-    restarts is void, paused or not, once a gate of `void` has found something: what it was to prove does not hold.
-    `needs` names the facts that its own functions read of those that no pass reads without being asked to, and
-    `needs_to_begin` those that `assigns` and `ahead` read.
+    `critical`. `keep` takes back what others did. `needs` names the facts that its own functions read of those that no pass
+    reads without being asked to.
     """
 
     enter: tuple[Gate[P], ...] = ()
     assigns: Callable[[P], Mapping[str, NodeRecord]] = _no_records
     watch: tuple[Gate[P], ...] = ()
     goal: Callable[[P], tuple[Effect, ...]] = nothing
-    keep: Callable[[P], tuple[Effect, ...]] = nothing
-    ahead: Callable[[P], tuple[Effect, ...]] = nothing
+    keep: Correction[P] = field(default_factory=Correction)
     rollouts: tuple[Rollout[P], ...] = ()
     done: tuple[Gate[P], ...] = ()
     rescues: tuple[Rescue[P], ...] = ()
-    void: tuple[Gate[P], ...] = ()
     one_way: bool = False
     critical: Callable[[P], bool] = _never
     needs: tuple[str, ...] = ()
-    needs_to_begin: tuple[str, ...] = ()
+
+    @property
+    def void(self) -> tuple[Gate[P], ...]:
+        """Gates that its restarts want before and after: once one has found something in between, paused or not, the batch
+        is void, since what it was to prove does not hold."""
+        return tuple({gate.name: gate for rollout in self.rollouts if rollout.restart
+                      for gate in rollout.before if gate in rollout.after}.values())
 
     def reads(self, *, begun: bool) -> frozenset[str]:
         """Every fact that it, its rollouts or its gates name, those for its beginning left out once it has begun."""
         rollouts = (*self.rollouts, *(rescue.rollout for rescue in self.rescues))
-        gates = (*self.watch, *self.done, *(gate for rescue in self.rescues for gate in rescue.gates), *self.void,
+        gates = (*self.watch, *self.done, *(gate for rescue in self.rescues for gate in rescue.gates),
                  *(() if begun else self.enter),
                  *(gate for rollout in rollouts for gate in (*rollout.before, *rollout.after)))
-        named = (*self.needs, *(() if begun else self.needs_to_begin), *(need for each in rollouts for need in each.needs))
+        named = (*self.needs, *(() if begun else self.keep.needs), *(need for each in rollouts for need in each.needs))
         return frozenset((*named, *(need for gate in gates for need in gate.needs)))
 
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[P]):
-    """One named part of a plan. `back` is None where the way back does not exist; `irreversible` says it never will.
+    """One named part of a plan. `back` is None where it cannot be taken back.
 
-    A `hold` waits for an approval, `unless` evidence makes it needless. `rests_on` is what must be seen of the steps that
-    were walked before it, either way: without that the record is not believed, whoever wrote it, and nothing is done. That a
-    held step was let begin is believed as long as its approval stands, or once `begun` passes: then its first effect is
-    seen. Otherwise it waits anew, with the records of its nodes as `unbegun` has them.
-
-    `estimate` is given its name, and whether to count by the slowest batch so far; it tells what is left of the way forward,
-    the batch on record not counted. In `one_piece` it goes on once a node was restarted, though its window may close.
-    `touches` is False of one that leaves everything of the user's as it is.
+    A `hold` waits for an approval; where it is a gate, that gate makes the approval needless. That a held step was approved
+    is believed as long as its approval stands, or unless `unbegun` gives the records of its nodes: then nothing of it was
+    done, and it waits again with these (`until_seen`).
     """
 
     name: str
     forward: Leg[P]
     back: Leg[P] | None
-    hold: bool = False
-    unless: Gate[P] | None = None
-    irreversible: bool = False
-    rests_on: tuple[Gate[P], ...] = ()
-    begun: Callable[[P], Verdict] | None = None
-    unbegun: Callable[[P], Mapping[str, NodeRecord]] = _no_records
-    estimate: Callable[[P, str, bool], Iterable[Work]] = _no_work
-    one_piece: bool = False
-    touches: bool = True
+    hold: bool | Gate[P] = False
+    unbegun: Callable[[P], Mapping[str, NodeRecord] | None] = _begun
+
+    @property
+    def touches(self) -> bool:
+        """Whether it is one that puts nodes on record: those before the first leave everything of the user's as it is."""
+        return self.forward.assigns is not _no_records
 
     def leg(self, direction: Direction) -> Leg[P] | None:
-        """Its work in this direction; None where there is no way back."""
+        """Its work in this direction; None where it cannot be taken back."""
         return self.forward if direction is Direction.FORWARD else self.back
 
     def reads(self, direction: Direction, *, begun: bool) -> frozenset[str]:
         """Every fact that the leg or a gate of the step itself names."""
-        leg, own = self.leg(direction), (*self.rests_on, *((self.unless,) if self.unless is not None else ()))
-        named = frozenset(need for gate in own for need in gate.needs)
+        leg, named = self.leg(direction), frozenset(self.hold.needs if isinstance(self.hold, Gate) else ())
         return named if leg is None else named | leg.reads(begun=begun)
 
 
 @dataclass(frozen=True)
 class Plan(Generic[P]):
-    """The ordered steps of one migration."""
+    """The ordered steps of one migration. `rests_on` is what must be seen of the steps that were walked before, either way:
+    without that the record is not believed, whoever wrote it, and nothing is done."""
 
     steps: tuple[Step[P], ...]
+    rests_on: tuple[Gate[P], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -159,9 +173,14 @@ class Plan(Generic[P]):
         return frozenset(step.name for step in self.steps if step.back is None)
 
     @property
+    def point_of_no_return(self) -> str:
+        """The first step that cannot be taken back; "" where every one can."""
+        return next((step.name for step in self.steps if step.back is None), "")
+
+    @property
     def succeeded(self) -> int:
         """How many steps there are until it has succeeded: those up to the one that cannot be taken back."""
-        return next((index for index, step in enumerate(self.steps, 1) if step.irreversible), len(self.steps))
+        return next((index for index, step in enumerate(self.steps, 1) if step.back is None), len(self.steps))
 
     def index(self, name: str) -> int | None:
         """The place of a step, None for a name that is not in this plan."""
@@ -172,8 +191,7 @@ class Plan(Generic[P]):
         here = self.index(at.step)
         if here is None:
             return False
-        current = self.steps[here]
-        if current.irreversible and at.opened is None and at.direction is Direction.FORWARD:
+        if at.step == self.point_of_no_return and at.opened is None and at.direction is Direction.FORWARD:
             here -= 1
         return all(step.back is not None for step in self.steps[: here + 1])
 
@@ -188,7 +206,8 @@ class Plan(Generic[P]):
         key = at.step, at.direction, at.opened is not None
         if key not in self._needs:
             index = self.index(at.step)
-            self._needs[key] = frozenset() if index is None else self.steps[index].reads(at.direction, begun=key[2])
+            self._needs[key] = frozenset() if index is None else self.steps[index].reads(
+                at.direction, begun=key[2]) | {need for gate in self.rests_on for need in gate.needs}
         return self._needs[key]
 
     @cached_property
@@ -264,7 +283,7 @@ def _failure(plan: Plan[P], at: Position, intent: Intent, judge: Judge[P], stall
         return found
     if not intent.undo_failures or stalled is None or stalled.undo is not None:
         return None
-    unbelieved = any(stalled.gate == gate.name for step in plan.steps for gate in step.rests_on)
+    unbelieved = any(stalled.gate == gate.name for gate in plan.rests_on)
     return None if unbelieved else stalled
 
 
@@ -285,7 +304,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         return at, (), ""
     step = plan.steps[index]
     if at.finished and (at.direction is intent.direction or at.direction is Direction.FORWARD):
-        judge.all_open(step.rests_on, picture)
+        judge.all_open(plan.rests_on, picture)
         return at, (), ""
     if intent.changed and index > 0 and at.direction is intent.direction is Direction.FORWARD and plan.is_untouched(at):
         first = plan.steps[0].name
@@ -298,12 +317,12 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         judge.add("Undo", fail(UNDO_NOT_AVAILABLE, f"{step.name} cannot be taken back by this version of Switchover",
                                subject=step.name, unblocks=_command("resume", picture)))
         return at, (), ""
-    keeps, told = (leg.keep, leg.watch) if at.opened is not None else (leg.ahead, leg.enter)
-    if not judge.all_open(step.rests_on, picture):
-        judge.all_open(told, picture)
+    first = leg.enter if at.opened is None else leg.watch
+    if not judge.all_open(plan.rests_on, picture):
+        judge.all_open(first, picture)
         return at, (), ""
-    if effects := keeps(picture):                      # what others undid is told by the gates of the open step
-        judge.all_open((*told, *leg.watch) if at.opened is None else told, picture)
+    if effects := leg.keep.effects(picture):           # what others undid is told by the gates of the open step
+        judge.all_open((*leg.enter, *leg.watch) if at.opened is None else leg.watch, picture)
         return at, effects, ""
     if at.batch is not None and not judge.all_open(leg.void, picture) and judge.spoilt(leg.void):
         return at.batch_void(), (), f"batch {at.batch.index} is void: {', '.join(at.batch.nodes)} must be restarted again"
@@ -319,8 +338,8 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         return _stand(leg, picture, judge)
     if at.opened is None:
         return _open(step, leg, picture, intent, judge, now)
-    if at.direction is Direction.FORWARD and not _was_let_begin(step, picture, intent, judge):
-        closed = replace(at, opened=None, batch=None, batches_done=0, nodes={**at.nodes, **step.unbegun(picture)})
+    if at.direction is Direction.FORWARD and (records := _never_begun(step, picture, intent, judge)) is not None:
+        closed = replace(at, opened=None, batch=None, batches_done=0, nodes={**at.nodes, **records})
         return closed, (), f"{step.name} waits again: no approval of it counts any more, and nothing of it was done"
     if not judge.all_open(leg.watch, picture):
         if judge.spoilt(leg.watch) and _bakes(at):
@@ -410,7 +429,7 @@ def _turn(plan: Plan[P], index: int, picture: P, intent: Intent, judge: Judge[P]
           now: float) -> tuple[Position, tuple[Effect, ...], str]:
     at, step = picture.position, plan.steps[index]
     if intent.direction is Direction.BACKWARD and not plan.can_go_back(at):
-        if step.irreversible:
+        if step.name == plan.point_of_no_return:
             message, cure = f"{step.name} has begun: the point of no return is passed", _command("resume", picture)
             judge.add("Undo", fail(POINT_OF_NO_RETURN, message, subject=step.name, unblocks=cure))
         else:
@@ -424,7 +443,7 @@ def _turn(plan: Plan[P], index: int, picture: P, intent: Intent, judge: Judge[P]
 
 def _turned(plan: Plan[P], at: Position, direction: Direction, now: float) -> Position:
     index = plan.index(at.step)
-    if direction is Direction.BACKWARD and index is not None and plan.steps[index].irreversible:
+    if direction is Direction.BACKWARD and index is not None and at.step == plan.point_of_no_return:
         at = replace(at, step=plan.steps[index - 1].name)            # this one has not begun: nothing of it to undo
     return at.turn(direction, now)
 
@@ -454,17 +473,16 @@ def _command(act: str, picture: P, *more: str) -> str:
     return command("switchover {} {} --namespace {}", act, (resource, *more), namespace)
 
 
-def _was_let_begin(step: Step[P], picture: P, intent: Intent, judge: Judge[P]) -> bool:
-    """Whether the opening on record is believed; what cannot be seen is no reason to take it back."""
-    if step.begun is None or step.name in intent.approved or answered(step.begun, picture).outcome is not Outcome.WAIT:
-        return True
-    return not _is_held(step, picture, intent, judge)
+def _never_begun(step: Step[P], picture: P, intent: Intent, judge: Judge[P]) -> Mapping[str, NodeRecord] | None:
+    """The records of the nodes of a step whose opening on record is not believed; None where it is."""
+    records = None if step.name in intent.approved else step.unbegun(picture)
+    return records if records is not None and _is_held(step, picture, intent, judge) else None
 
 
 def _is_held(step: Step[P], picture: P, intent: Intent, judge: Judge[P]) -> bool:
     if step.name in intent.held:
         return True
-    return step.hold and (step.unless is None or not judge.all_open((step.unless,), picture))
+    return not judge.all_open((step.hold,), picture) if isinstance(step.hold, Gate) else step.hold
 
 
 def _leave(plan: Plan[P], index: int, at: Position, now: float) -> Position:

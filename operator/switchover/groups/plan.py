@@ -10,7 +10,7 @@ from itertools import product
 
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec, CoordinationMigration
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
-from switchover.engine.plan import Leg, Plan, Rescue, Step
+from switchover.engine.plan import Correction, Leg, Plan, Rescue, Step, until_seen
 from switchover.groups import goals, preflight, slots
 from switchover.groups.coordination import plan as coordination
 from switchover.groups.gates.convergence import (
@@ -52,7 +52,7 @@ RESTART_ONE = slots.restart_one(after=(PODS_ARE_MEMBERS,))
 (docs/facts/groups.md#upgrade-alone-from-43-on)."""
 
 PREFLIGHT: Step[Picture] = Step(
-    Name.PREFLIGHT, touches=False, forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
+    Name.PREFLIGHT, forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
 BASELINE: Step[Picture] = Step(
     Name.BASELINE,
     forward=Leg(
@@ -67,8 +67,8 @@ AUDIT: Step[Picture] = Step(
     Name.AUDIT, back=Leg(),
     forward=Leg(watch=(OURS, GOES_ON, COVERAGE_KEPT), goal=goals.audit_job, done=(AUDIT_CLEAN,)))
 HAND_OVER: Step[Picture] = Step(
-    Name.HAND_OVER, back=None, irreversible=True, begun=goals.check_release_begun,
-    forward=Leg(ahead=goals.corrections, goal=goals.release, done=(RELEASED,)))
+    Name.HAND_OVER, back=None, unbegun=until_seen(goals.check_release_begun),
+    forward=Leg(keep=Correction(ahead=goals.corrections), goal=goals.release, done=(RELEASED,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def plans() -> Iterator[Plan[Picture]]:
 
 @lru_cache(maxsize=64)
 def _plan(spec: _Shape) -> Plan[Picture]:
-    return Plan(tuple(replace(step, rests_on=(RECORD_HOLDS,)) for step in _steps(spec)))
+    return Plan(tuple(_steps(spec)), rests_on=(RECORD_HOLDS,))
 
 
 def _steps(spec: _Shape) -> Sequence[Step[Picture]]:
@@ -158,7 +158,7 @@ def _steps(spec: _Shape) -> Sequence[Step[Picture]]:
 
 def _corrected(step: Step[Picture]) -> Step[Picture]:
     """What others do to the workloads in the middle is taken back, also while a step waits to begin."""
-    forward, back = (None if leg is None else replace(leg, keep=goals.corrections, ahead=goals.corrections)
+    forward, back = (None if leg is None else replace(leg, keep=Correction(goals.corrections, ahead=goals.corrections))
                      for leg in (step.forward, step.back))
     assert forward is not None
     return replace(step, forward=forward, back=back)

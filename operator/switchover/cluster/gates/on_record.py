@@ -247,7 +247,7 @@ def find_log(picture: Picture) -> Verdict:
         released = picture.step.expected.released
         return unknown(METADATA_LOG_UNKNOWN, log.why, subject="metadata log") if released else passed("not read")
     found = log.value.migration_state
-    if picture.step.irreversible and at.opened is not None:
+    if at.step == picture.plan.point_of_no_return and at.opened is not None:
         wanted = (MIGRATION, POST)
     if found is None or found in wanted:
         return passed("the metadata log says so too")

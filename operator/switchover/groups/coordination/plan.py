@@ -11,7 +11,7 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep a
 from switchover.api.consumer_group_migration import CoordinationMigration
 from switchover.coordination.mode import Mode
 from switchover.engine.effects import Effect
-from switchover.engine.plan import Leg, Plan, Step
+from switchover.engine.plan import Correction, Leg, Plan, Step, until_seen
 from switchover.groups import goals, slots
 from switchover.groups.coordination import mode, preflight
 from switchover.groups.coordination.brokers import BROKERS_VISIBLE, CAPACITY
@@ -51,6 +51,7 @@ WATCH: Gates = (*GUARDED, NEW_PODS_JOIN, GOES_ON, COVERAGE_KEPT, NO_FOREIGN_MEMB
 BEFORE: Gates = (WITHIN_WINDOW, CONVERGED, LAG_HEALTHY, OFFSETS_REPLICATED)
 AFTER: Gates = (PODS_ARE_MEMBERS, FOLLOWED, CONVERGED, COVERED, PROGRESSED, LAG_HEALTHY, CALM)
 HEALTHY: Gates = (PODS_ARE_MEMBERS, FOLLOWED, CONVERGED, COVERED, LAG_HEALTHY)
+CORRECTIONS: Correction[Picture] = Correction(mode.corrections, ahead=mode.corrections)
 READS: Mapping[Consumer, Gates] = {
     Consumer.OLD: (BROKERS_VISIBLE, ZOOKEEPER_REACHED), Consumer.ENABLED: (), Consumer.KAFKA: (KAFKA_REACHED,)}
 """What must hold before a consumer of this kind starts: it reads one store, a migration-enabled one reads both."""
@@ -60,13 +61,13 @@ def _replaced(to: str, consumer: Consumer) -> Leg[Picture]:
     """Pods of the next mode, canary first."""
     return Leg(
         enter=(WITHIN_WINDOW, CAPACITY, OFFSETS_REPLICATED, MODE_KEPT, FOLLOWED, CONVERGED),
-        watch=WATCH, keep=mode.corrections, ahead=mode.corrections, goal=goals.template(to),
+        watch=WATCH, keep=CORRECTIONS, goal=goals.template(to),
         rollouts=(slots.forward_to(to, before=(*BEFORE, *READS[consumer]), after=AFTER),))
 
 
 def _put_back(to: str, consumer: Consumer) -> Leg[Picture]:
     return Leg(
-        watch=(OURS, ONE_COORDINATOR, MODE_KEPT), done=(INTRUDERS,), keep=mode.corrections, ahead=mode.corrections,
+        watch=(OURS, ONE_COORDINATOR, MODE_KEPT), done=(INTRUDERS,), keep=CORRECTIONS,
         goal=goals.template(to),
         rollouts=(slots.back_to(to, before=READS[consumer], after=(PODS_ARE_MEMBERS,)),))
 
@@ -78,9 +79,9 @@ def _toggled(to: Mode, *, back: bool) -> Leg[Picture]:
                                    LAG_HEALTHY)
     unguarded: Gates = (UNGUARDED,) if to is Mode.ZOOKEEPER else ()
     return Leg(
-        enter=(*apart, *well), watch=(OURS, ONE_COORDINATOR, INTRUDERS), keep=mode.corrections_in_toggle,
-        ahead=mode.corrections,
-        goal=toggled, done=(MODE_KEPT, FOLLOWED, *unguarded, CONVERGED, COVERED, *(() if back else (LAG_HEALTHY,))))
+        enter=(*apart, *well), watch=(OURS, ONE_COORDINATOR, INTRUDERS),
+        keep=Correction(mode.corrections_in_toggle, ahead=mode.corrections), goal=toggled,
+        done=(MODE_KEPT, FOLLOWED, *unguarded, CONVERGED, COVERED, *(() if back else (LAG_HEALTHY,))))
 
 
 def toggled(picture: Picture) -> tuple[Effect, ...]:
@@ -109,16 +110,16 @@ BASELINE: Step[Picture] = Step(
         done=(CLAIMED, AUTOSCALERS_PAUSED, MODE_KEPT, *HEALTHY)))
 SETTLE: Step[Picture] = Step(
     Name.SETTLE, back=Leg(),
-    forward=Leg(watch=(*GUARDED, GOES_ON, COVERAGE_KEPT), keep=mode.corrections, ahead=mode.corrections,
+    forward=Leg(watch=(*GUARDED, GOES_ON, COVERAGE_KEPT), keep=CORRECTIONS,
                 done=(SOAKED, ALL_MOVED, *HEALTHY)))
 AUDIT: Step[Picture] = Step(
     Name.AUDIT, back=Leg(),
-    forward=Leg(watch=(*GUARDED, GOES_ON, COVERAGE_KEPT), keep=mode.corrections, ahead=mode.corrections,
-                goal=goals.audit_job, done=(AUDIT_CLEAN,)))
+    forward=Leg(watch=(*GUARDED, GOES_ON, COVERAGE_KEPT), keep=CORRECTIONS, goal=goals.audit_job,
+                done=(AUDIT_CLEAN,)))
 HAND_OVER: Step[Picture] = Step(
-    Name.HAND_OVER, back=None, irreversible=True, begun=goals.check_release_begun,
+    Name.HAND_OVER, back=None, unbegun=until_seen(goals.check_release_begun),
     forward=Leg(goal=goals.release, done=(RELEASED,)))
-PREFLIGHT: Step[Picture] = Step(Name.PREFLIGHT, touches=False, forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
+PREFLIGHT: Step[Picture] = Step(Name.PREFLIGHT, forward=Leg(done=preflight.GATES), back=Leg(one_way=True))
 
 
 def plan_of(migration: CoordinationMigration, *, audited: bool = False) -> Plan[Picture]:
