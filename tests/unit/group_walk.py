@@ -112,7 +112,7 @@ class Walk:
         self.streaks = dict(decision.streaks)
         before = picture.position
         self.migration = self.migration.evolve(status=KIND.next_status(
-            self.migration, picture, decision, Spent(), KIND.remaining(picture, decision), KIND.observed_modes(picture)))
+            self.migration, picture, decision, Spent(), {}))
         if self.story is not None:
             self.page, lines = next_page(self.page, before, KIND.digest(picture), decision)
             acts = [f"act: {effect}" for effect in decision.effects]
@@ -178,7 +178,7 @@ class Walk:
             unchecked=Known((), now),
             offered=Known(dict.fromkeys(common, True), now) if common else Unknown("the group rebalances"),
             audit=Known(audited() if world.jobs else None, now))
-        return KIND.with_holder(replace(picture, facts=facts), f"{UID}/operator-1", now)
+        return replace(picture, facts=facts).held_by(f"{UID}/operator-1", now)
 
     def _stood(self) -> dict[TopicPartition, float]:
         now, before = self.world.now, self.stands

@@ -63,7 +63,7 @@ def folded(name: str, raw: dict[str, Any]) -> tuple[Any, Any, Any]:
     migration = kind.read(raw)
     picture = kind.picture(migration, "sim", NOW)
     decision = decide(kind.plan(picture), picture, kind.intent(migration), {}, NOW)
-    return migration, decision, kind.next_status(migration, picture, decision, Spent(), None, kind.recorded_modes(migration))
+    return migration, decision, kind.next_status(migration, picture, decision, Spent(), kind.recorded_modes(migration))
 
 
 # --- the release before -------------------------------------------------------------------------------------------------

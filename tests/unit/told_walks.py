@@ -9,19 +9,17 @@ from typing import Any
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.status import Direction
 from switchover.cli.objects import KINDS, Found
-from switchover.cluster.kind import kafka_migrations
+from switchover.cluster.kind import observed_modes
 from switchover.cluster.status import next_status
 from switchover.engine.pace import Spent
-from switchover.engine.policy import Policy
 from unit.group_walk import PLANS, new
 from unit.kraft_walk import Walk
-from unit.pictures import OPERATOR_IMAGE, migration
+from unit.pictures import migration
 from unit.small_plan import BACKWARD, FORWARD
 
 SPENT = Spent(812.0, 1490.0, 5400.0, 0.0)
 GIVEN = {"approver": "alice@example.org", "reason": "CHG-1182"}
 QUICK = {"rollout": {"steps": [{"pods": 1, "bakeSeconds": 5}]}}
-KIND = kafka_migrations(Policy(), OPERATOR_IMAGE)
 
 
 class _Cluster:
@@ -40,7 +38,7 @@ class _Cluster:
             picture = self.walk.picture()
             decision = self.walk.step(approved, picture, direction)
             self.own = self.own.evolve(status=next_status(
-                self.own, picture, decision, SPENT, None, dict(KIND.observed_modes(picture))))
+                self.own, picture, decision, SPENT, None, observed_modes(picture)))
         raise AssertionError(f"never came there: {self.walk.position}")
 
     def waits(self) -> bool:

@@ -26,12 +26,12 @@ from switchover.cluster.kind import kafka_migrations
 from switchover.cluster.picture import Picture
 from switchover.cluster.preview import changes, lines, preview
 from switchover.engine.approvals import PREFLIGHT
-from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.gate import Verdict
 from switchover.engine.kind import Kind, M, P
 from switchover.engine.plan import Decision, Plan, decide
 from switchover.engine.policy import ANYTHING
 from switchover.engine.reconcile import Connect
+from switchover.engine.record import without_foreign_record
 from switchover.engine.status import findings_of
 from switchover.groups import preview as group_preview
 from switchover.groups.kind import consumer_group_migrations
@@ -123,10 +123,10 @@ async def look(resource: Mapping[str, Any], kind: Kind[M, P], namespace: str, co
         picture = await observer.see(kind.picture(migration, namespace, clock.now()), "")
         if _shows_later(picture):
             await asyncio.sleep(SECOND_LOOK)
-            picture = await observer.see(kind.with_holder(picture, "", clock.now()), "")
+            picture = await observer.see(picture.held_by("", clock.now()), "")
     finally:
         await observer.close()
-    picture, intent, plan = kind.with_holder(picture, "", clock.now()), kind.intent(migration), kind.plan(picture)
+    picture, intent, plan = picture.held_by("", clock.now()), kind.intent(migration), kind.plan(picture)
     decision, begun = (decide(plan, each, intent, {}, picture.now) for each in (picture, _begun(picture)))
     return Look(plan, picture, decision, begun)
 

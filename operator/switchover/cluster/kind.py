@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from switchover.answers.observed import Known
-from switchover.api.kafka_migration import KafkaMigration
+from switchover.api.kafka_migration import KafkaMigration, KafkaMigrationStatus
 from switchover.api.kafka_migration import KafkaMigrationStep as Step
 from switchover.api.status import Direction
 from switchover.cluster import names
@@ -18,8 +18,9 @@ from switchover.cluster.status import cluster_id, next_status, paces_of, records
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.gate import Verdict, wait
 from switchover.engine.intent import ABANDON, LET_GO, intent_of
-from switchover.engine.kind import Kind
-from switchover.engine.plan import Intent
+from switchover.engine.kind import Deletion, Kind
+from switchover.engine.pace import Spent
+from switchover.engine.plan import Decision, Intent
 from switchover.engine.policy import Policy
 from switchover.engine.status import cluster_of, entered_of, made_of, position_of
 from switchover.reasons.walk import BEING_DELETED, HELD_UNTIL_THE_END
@@ -71,6 +72,11 @@ def check_deletion(picture: Picture) -> Verdict:
                 unblocks=f"let it end, or set desiredState to RolledBack while that is available; {LET_GO}")
 
 
+def judge(intent: Intent, picture: Picture) -> tuple[Intent, Verdict]:
+    """Both: its intent, and why it is still there."""
+    return while_deleted(intent, picture), check_deletion(picture)
+
+
 def kafka_migrations(policy: Policy, image: str) -> Kind[KafkaMigration, Picture]:
     """All of them, with what the chart allows them, and the operator's own image."""
     def picture(migration: KafkaMigration, namespace: str, now: float) -> Picture:
@@ -85,12 +91,10 @@ def kafka_migrations(policy: Policy, image: str) -> Kind[KafkaMigration, Picture
     return Kind(
         short="kmig", steps=PLAN.names, read=KafkaMigration.model_validate, picture=picture, reached_by=_reached_by,
         plan=lambda _: PLAN, intent=lambda migration: intent_of(migration, PLAN, policy), claims=_claims,
-        with_holder=_with_holder, remaining=remaining, observed_modes=_observed_modes,
         recorded_modes=lambda migration: {node.name: node.observed for node in migration.status.nodes},
-        next_status=next_status, telling=telling,
+        next_status=_next_status, telling=telling,
         figures=lambda migration, picture: figures(migration.spec, migration.status, picture), digest=digest,
-        untouched=UNTOUCHED, may_go=may_go, while_deleted=while_deleted,
-        check_deletion=check_deletion)
+        deletion=Deletion(UNTOUCHED, may_go, judge))
 
 
 def _reached_by(migration: KafkaMigration) -> object:
@@ -104,14 +108,13 @@ def _claims(migration: KafkaMigration, picture: Picture) -> str:
     return names.lease(found) if found else ""
 
 
-def _with_holder(picture: Picture, holder: str, now: float) -> Picture:
-    facts = picture.facts
-    if isinstance(facts.kubernetes, Known):
-        state = replace(facts.kubernetes.value, lease_holder=holder)
-        facts = replace(facts, kubernetes=Known(state, facts.kubernetes.at))
-    return replace(picture, facts=facts, now=now)
+def _next_status(migration: KafkaMigration, picture: Picture, decision: Decision, spent: Spent,
+                 seen: Mapping[str, str]) -> KafkaMigrationStatus:
+    return next_status(
+        migration, picture, decision, spent, remaining(picture, decision), {**seen, **observed_modes(picture)})
 
 
-def _observed_modes(picture: Picture) -> Mapping[str, str]:
+def observed_modes(picture: Picture) -> Mapping[str, str]:
+    """The mode in which each node on record was seen, as far as it was seen in this pass."""
     found = {name: picture.mode(record.node_id) for name, record in picture.position.nodes.items()}
     return {name: mode.value for name, mode in found.items() if isinstance(mode, Known)}

@@ -69,6 +69,14 @@ class Picture:
         """The same picture with another position, to ask what would hold there."""
         return replace(self, position=position)
 
+    def held_by(self, holder: str, now: float) -> "Picture":
+        """The picture of now with the Lease's holder in it, where Kubernetes was observed."""
+        facts = self.facts
+        if isinstance(facts.kubernetes, Known):
+            state = replace(facts.kubernetes.value, lease_holder=holder)
+            facts = replace(facts, kubernetes=Known(state, facts.kubernetes.at))
+        return replace(self, facts=facts, now=now)
+
     @property
     def step(self) -> ClusterStep["Picture"]:
         """The step on record, which the plan has."""

@@ -48,9 +48,25 @@ class Picture(Protocol):
         """The same picture with another position, to ask what would hold there."""
         ...
 
+    def held_by(self, holder: str, now: float) -> Self:
+        """The picture of now with the Lease's holder in it."""
+        ...
+
 
 M = TypeVar("M", bound=Migration)
 P = TypeVar("P", bound=Picture)
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion(Generic[M, P]):
+    """What the deletion of an object of one kind means."""
+
+    untouched: Collection[str]
+    """The steps up to which nothing was made or changed yet: then nothing can be left behind."""
+    may_go: Callable[[M], bool]
+    """Whether it may be deleted at once."""
+    judge: Callable[[Intent, P], tuple[Intent, Verdict]]
+    """Its intent while it is being deleted, and why it is still there and what ends that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,27 +87,15 @@ class Kind(Generic[M, P]):
     intent: Callable[[M], Intent]
     claims: Callable[[M, P], str]
     """The name of the Lease that keeps two migrations off each other; "" while it cannot be known."""
-    with_holder: Callable[[P, str, float], P]
-    """The picture of now with the Lease's holder in it."""
-    remaining: Callable[[P, Decision], float | None]
-    """Seconds until the end of the direction on record; None while nobody can tell."""
-    observed_modes: Callable[[P], Mapping[str, str]]
-    """The mode in which each node on record was seen, as far as it was seen in this pass."""
     recorded_modes: Callable[[M], Mapping[str, str]]
     """The mode in which each node was last seen, by the record."""
-    next_status: Callable[[M, P, Decision, Spent, float | None, Mapping[str, str]], MigrationStatus]
-    """The status after this pass, with what `remaining` and the modes are; the same pass always folds to the same status."""
+    next_status: Callable[[M, P, Decision, Spent, Mapping[str, str]], MigrationStatus]
+    """The status after this pass, with the modes in which nodes were seen before it; the same pass always folds to the same
+    status."""
     telling: Callable[[Any], object]
     """What of a status is worth writing before its heartbeat is due; figures alone are not."""
     figures: Callable[[M, P | None], Sequence[Figure]]
     """What is on record and, with a picture, what was observed."""
     digest: Callable[[P], Mapping[str, str]]
     """What was observed that the story tells, in words by their subject. No fact that may hold a secret."""
-    untouched: Collection[str]
-    """The steps up to which nothing was made or changed yet: then nothing can be left behind."""
-    may_go: Callable[[M], bool]
-    """Whether an object that is being deleted may be deleted at once."""
-    while_deleted: Callable[[Intent, P], Intent]
-    """The intent of an object that is being deleted."""
-    check_deletion: Callable[[P], Verdict]
-    """Why an object that is being deleted is still there, and what ends that."""
+    deletion: Deletion[M, P]

@@ -317,12 +317,12 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         judge.add("Undo", fail(UNDO_NOT_AVAILABLE, f"{step.name} cannot be taken back by this version of Switchover",
                                subject=step.name, unblocks=_command("resume", picture)))
         return at, (), ""
-    first = leg.enter if at.opened is None else leg.watch
+    gates = leg.enter if at.opened is None else leg.watch
     if not judge.all_open(plan.rests_on, picture):
-        judge.all_open(first, picture)
+        judge.all_open(gates, picture)
         return at, (), ""
     if effects := leg.keep.effects(picture):           # what others undid is told by the gates of the open step
-        judge.all_open((*leg.enter, *leg.watch) if at.opened is None else leg.watch, picture)
+        judge.all_open((*leg.enter, *leg.watch) if at.opened is None else gates, picture)
         return at, effects, ""
     if at.batch is not None and not judge.all_open(leg.void, picture) and judge.spoilt(leg.void):
         return at.batch_void(), (), f"batch {at.batch.index} is void: {', '.join(at.batch.nodes)} must be restarted again"

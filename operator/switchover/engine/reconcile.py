@@ -18,8 +18,7 @@ from switchover.answers.errors import Fenced, Refused, Unreachable
 from switchover.api.schema import mistakes
 from switchover.api.status import Direction
 from switchover.engine.approvals import PREFLIGHT, REQUESTER, noted
-from switchover.engine.calls import Call, calls_of, stopped
-from switchover.engine.due import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due, is_settling, share
+from switchover.engine.calls import Call, Notify, Telemetry, TooMuchWork, Worker, at_once, calls_of, stopped
 from switchover.engine.effects import (
     Apply,
     Create,
@@ -34,16 +33,14 @@ from switchover.engine.effects import (
 )
 from switchover.engine.every_step import EveryStep, failed, lease_not_held, refused
 from switchover.engine.figures import Figure, waits_of, without_decision
-from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.gate import Streak, Verdict
 from switchover.engine.intent import ABANDON, LET_GO
 from switchover.engine.kind import Kind, M, P
 from switchover.engine.leases import Leases
-from switchover.engine.pace import Spent, spend
+from switchover.engine.pace import AT_ONCE, ENDED, MOVING, STANDING, WAITING, Spent, due, is_settling, share, spend
 from switchover.engine.plan import Decision, decide
-from switchover.engine.ports import Notify, Telemetry, TooMuchWork, Worker, at_once
 from switchover.engine.position import Position
-from switchover.engine.record import stopped_status
+from switchover.engine.record import stopped_status, without_foreign_record
 from switchover.engine.status import linked, named, spent_of, with_made
 from switchover.engine.story import Page, next_page
 from switchover.kubernetes.ports import Migrations, Workloads
@@ -216,7 +213,7 @@ class Reconciler(Generic[M, P]):
         picture = await memory.observer.see(picture, holder, fresh=fresh)
         if not holder and not memory.unheld:
             holder = await self._hold(migration, picture, memory)
-        picture = self._kind.with_holder(picture, holder, self._clock.now())
+        picture = picture.held_by(holder, self._clock.now())
         found = await self._worker(memory.uid, partial(self._work_out, migration, picture, memory, holder))
         decision = found.decision
         if not fresh and (decision.position != picture.position or decision.effects):
@@ -254,9 +251,9 @@ class Reconciler(Generic[M, P]):
             if ABANDON in (raw["metadata"].get("annotations") or {}) or not (raw.get("status") or {}).get("planHash"):
                 return None
             return await self._refuse(name, raw, error, f"it cannot be taken back; {LET_GO}: ")
-        if not self._kind.may_go(migration):
+        if not self._kind.deletion.may_go(migration):
             return await self._pass(name, raw) or MOVING
-        if migration.status.progress.step not in self._kind.untouched:
+        if migration.status.progress.step not in self._kind.deletion.untouched:
             await self._list_leftovers(migration)
         if lease := self._kind.claims(migration, self._kind.picture(migration, self._namespace, self._clock.now())):
             await self._leases.release(lease, self._holder(migration.metadata.uid))
@@ -275,12 +272,14 @@ class Reconciler(Generic[M, P]):
 
     def _decide(self, migration: M, picture: P, memory: _Memory[M, P], holder: str) -> Decision:
         deleted, intent = migration.metadata.deletion_timestamp, self._kind.intent(migration)
+        why: tuple[Verdict, float] | None = None
         if deleted is not None:
-            intent = self._kind.while_deleted(intent, picture)
+            intent, verdict = self._kind.deletion.judge(intent, picture)
+            why = verdict, deleted.timestamp()
         own, free = self._holder(migration.metadata.uid), picture.position.step == PREFLIGHT or picture.position.finished
         held = holder == own or (free and not memory.unheld)    # Preflight changes nothing, and has its own gate for it
         every = EveryStep(
-            deletion=None if deleted is None else (self._kind.check_deletion(picture), deleted.timestamp()),
+            deletion=why,
             lease=None if held else (lease_not_held(own, holder, memory.unheld), picture.now),
             effects=None if memory.refused is None else (memory.refused, memory.last_pass))
         return decide(self._kind.plan(picture), picture, intent, memory.streaks, picture.now, every)
@@ -290,9 +289,7 @@ class Reconciler(Generic[M, P]):
         decision = self._decide(migration, picture, memory, holder)
         passed = max(0.0, picture.now - memory.last_pass)
         spent = spend(memory.spent, passed, picture.position, decision)
-        modes = {**memory.modes, **self._kind.observed_modes(picture)}
-        left = self._kind.remaining(picture, decision)
-        after = migration.evolve(status=self._kind.next_status(migration, picture, decision, spent, left, modes))
+        after = migration.evolve(status=self._kind.next_status(migration, picture, decision, spent, memory.modes))
         moved = decision.position != picture.position
         soon = due(picture.position, decision, picture.now, memory.last_news) <= WAITING
         often = HEARTBEAT_SECONDS if soon else STANDING_HEARTBEAT_SECONDS
@@ -303,7 +300,8 @@ class Reconciler(Generic[M, P]):
         if logger.isEnabledFor(logging.INFO):                  # else nobody would read the story
             page, lines = next_page(memory.page, picture.position, self._kind.digest(picture), decision)
         return _Outcome(
-            decision, after, linked(after.status.manifest(), self._docs) if writes else None, news, spent, modes,
+            decision, after, linked(after.status.manifest(), self._docs) if writes else None, news, spent,
+            {**memory.modes, **self._kind.recorded_modes(after)},
             self._kind.figures(after, picture), waits_of(decision.judged.values(), passed), page, lines)
 
     async def _record(self, migration: M, picture: P, found: _Outcome[M], memory: _Memory[M, P]) -> bool:

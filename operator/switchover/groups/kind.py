@@ -6,13 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from switchover.answers.observed import NOT_ASKED, Known
-from switchover.api.consumer_group_migration import ConsumerGroupMigration, ConsumerGroupMigrationStep
+from switchover.api.consumer_group_migration import (
+    ConsumerGroupMigration,
+    ConsumerGroupMigrationStatus,
+    ConsumerGroupMigrationStep,
+)
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.api.status import Direction
 from switchover.engine.gate import Verdict, wait
 from switchover.engine.intent import ABANDON, LET_GO, intent_of
-from switchover.engine.kind import Kind
-from switchover.engine.pace import waits_for_a_person
+from switchover.engine.kind import Deletion, Kind
+from switchover.engine.pace import Spent, waits_for_a_person
 from switchover.engine.plan import Decision, Intent
 from switchover.engine.policy import Policy
 from switchover.engine.status import cluster_of, entered_of, made_of, position_of
@@ -47,6 +51,11 @@ def check_deletion(picture: Picture) -> Verdict:
                     unblocks=f"the workloads are handed over; {LET_GO}")
     return wait(BEING_DELETED, "it is being deleted: all that it changed is taken back first", subject=picture.name,
                 unblocks=f"the rollback ends; {LET_GO}")
+
+
+def judge(intent: Intent, picture: Picture) -> tuple[Intent, Verdict]:
+    """Both: its intent, and why it is still there."""
+    return while_deleted(intent, picture), check_deletion(picture)
 
 
 def digest(picture: Picture) -> Mapping[str, str]:
@@ -91,12 +100,10 @@ def consumer_group_migrations(policy: Policy) -> Kind[ConsumerGroupMigration, Pi
         short="cgmig", steps=steps, read=ConsumerGroupMigration.model_validate, picture=picture, reached_by=_reached_by,
         plan=lambda picture: plan_of(picture.spec),
         intent=lambda migration: intent_of(migration, plan_of(migration.spec), policy), claims=_claims,
-        with_holder=_with_holder, remaining=_remaining, observed_modes=_observed_modes,
         recorded_modes=lambda migration: {slot.name: slot.observed for slot in migration.status.slots},
-        next_status=next_status, telling=telling,
+        next_status=_next_status, telling=telling,
         figures=lambda migration, picture: figures(migration.status, steps, picture), digest=digest,
-        untouched=UNTOUCHED, may_go=may_go, while_deleted=while_deleted,
-        check_deletion=check_deletion)
+        deletion=Deletion(UNTOUCHED, may_go, judge))
 
 
 def _reached_by(migration: ConsumerGroupMigration) -> object:
@@ -111,8 +118,10 @@ def _claims(migration: ConsumerGroupMigration, picture: Picture) -> str:
     return f"switchover-group-{hashlib.sha256(f'{found}/{migration.spec.group}'.encode()).hexdigest()[:12]}"
 
 
-def _with_holder(picture: Picture, holder: str, now: float) -> Picture:
-    return replace(picture, facts=replace(picture.facts, lease_holder=holder), now=now)
+def _next_status(migration: ConsumerGroupMigration, picture: Picture, decision: Decision, spent: Spent,
+                 seen: Mapping[str, str]) -> ConsumerGroupMigrationStatus:
+    return next_status(
+        migration, picture, decision, spent, _remaining(picture, decision), {**seen, **_observed_modes(picture)})
 
 
 def _remaining(picture: Picture, decision: Decision) -> float | None:

@@ -105,6 +105,10 @@ class Picture:
         """The same picture with another position, to ask what would hold there."""
         return replace(self, position=position)
 
+    def held_by(self, holder: str, now: float) -> "Picture":
+        """The picture of now with the Lease's holder in it."""
+        return replace(self, facts=replace(self.facts, lease_holder=holder), now=now)
+
     # --- slots --------------------------------------------------------------------------------------------------------
 
     def slots(self, workload: str) -> tuple[str, ...]:
