@@ -27,9 +27,8 @@ from simulation.virtual_time import Timeline, live
 from switchover.answers import ask
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.kind import kafka_migrations
-from switchover.engine.calls import Call, News
+from switchover.engine.calls import Call, News, Notify, Undelivered
 from switchover.engine.policy import NOTHING_MORE
-from switchover.engine.ports import Notify, Undelivered
 from switchover.engine.reconcile import Reconciler
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.survey import KubernetesSurvey

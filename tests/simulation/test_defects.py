@@ -11,8 +11,7 @@ from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.moments import before_finalize, quiet_for, reference, until_step
 from switchover.answers import ask
 from switchover.engine import reconcile
-from switchover.engine.calls import News
-from switchover.engine.ports import TooMuchWork
+from switchover.engine.calls import News, TooMuchWork
 from switchover.kafka.node import WholeView
 from switchover.network.addresses import Address
 

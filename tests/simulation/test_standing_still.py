@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from simulation.migration_world import MigrationWorld
-from switchover.engine.due import STANDING
+from switchover.engine.pace import STANDING
 from switchover.engine.reconcile import Reconciler
 
 SETTLED, WATCHED, RESTED = 600.0, 1800.0, 150.0            # seconds

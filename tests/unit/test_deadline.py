@@ -9,7 +9,7 @@ from hashlib import pbkdf2_hmac
 import pytest
 
 from patience import slowness
-from switchover.engine.ports import TooMuchWork
+from switchover.engine.calls import TooMuchWork
 from switchover.process.deadline import Deadline
 
 

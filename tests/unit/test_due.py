@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from made_reasons import fail, unknown, wait
-from switchover.engine.due import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due, is_moving
 from switchover.engine.effects import Evict
 from switchover.engine.gate import Judgement, Streak, passed
+from switchover.engine.pace import AT_ONCE, ENDED, MOVING, STANDING, WAITING, due, is_moving
 from switchover.engine.plan import Decision
 from switchover.engine.position import Batch, Position
 

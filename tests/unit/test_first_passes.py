@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from simulation.virtual_time import in_virtual_time
-from switchover.engine.due import STANDING
+from switchover.engine.pace import STANDING
 from switchover.process.handlers import FINALIZER, Loops
 from switchover.process.metrics import Metrics
 from switchover.process.turns import Turns

@@ -13,7 +13,7 @@ from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.api.meta import GroupHealth
 from switchover.api.status import Measurements, Series
 from switchover.cluster.status import measured
-from switchover.engine.measurements import KEPT, PER_STEP, SERIES, group_figures, measured_of
+from switchover.engine.figures import KEPT, PER_STEP, SERIES, group_figures, measured_of
 from switchover.shared.partition import TopicPartition
 from unit.judged_groups import Swept, judged
 from unit.pictures import moment, with_fact

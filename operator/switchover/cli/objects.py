@@ -21,9 +21,9 @@ from switchover.api.meta import API_VERSION, GROUP, VERSION, DesiredState, Migra
 from switchover.api.plan_preview import PlanPreview
 from switchover.api.schema import mistakes
 from switchover.api.status import MigrationStatus, Phase, StepRecord
-from switchover.engine.foreign_record import without_foreign_record
 from switchover.engine.intent import RETRY, retry_of
 from switchover.engine.plan import Plan
+from switchover.engine.record import without_foreign_record
 from switchover.kubernetes.client.api_server import ApiServer, NotFound
 from switchover.kubernetes.ports import Migrations
 

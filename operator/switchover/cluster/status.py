@@ -33,8 +33,8 @@ from switchover.cluster.rehearsal.replica_job import measured as rehearsed
 from switchover.engine import record
 from switchover.engine import status as fold
 from switchover.engine.approvals import PREFLIGHT, accepted, begins, on_whose_word, plan_to_approve
+from switchover.engine.figures import GROUPS, group_figures
 from switchover.engine.gate import Unseen, answered, several
-from switchover.engine.measurements import GROUPS, group_figures
 from switchover.engine.pace import Pace, Spent, with_batch
 from switchover.engine.plan import Decision
 from switchover.engine.position import NodeRecord, Position

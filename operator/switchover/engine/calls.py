@@ -1,11 +1,13 @@
 """What calls for people: the Events of a pass, from the status before it and the one that it has put on record."""
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol, TypeVar
 
 from switchover.api.conditions import Condition, ConditionStatus, ConditionType, find_condition
 from switchover.api.status import MigrationStatus, MoveKind, Phase, Severity
+from switchover.engine.figures import Figure
 from switchover.engine.status import by_itself
 from switchover.reasons.reason import Reason
 from switchover.reasons.walk import APPROVAL_VOID
@@ -76,3 +78,46 @@ def _calls(before: MigrationStatus, after: MigrationStatus) -> Iterator[Call]:
 def _true(status: MigrationStatus, kind: ConditionType) -> Condition | None:
     found = find_condition(status.conditions, kind)
     return found if found is not None and found.status is ConditionStatus.TRUE else None
+
+
+# --- who calls people and who gets figures ------------------------------------------------------------------------------
+
+
+T = TypeVar("T")
+
+
+class TooMuchWork(Exception):
+    """It took more of the processor than one object may; the message says where it was ended."""
+
+
+class Worker(Protocol):
+    """Works something out, within a deadline for each object: pure work, which may be ended and begun again."""
+
+    async def __call__(self, uid: str, work: Callable[[], T], /) -> T:
+        """What `work` returns or raises. Raises TooMuchWork."""
+        ...
+
+
+async def at_once(_: str, work: Callable[[], T]) -> T:
+    """Without a deadline."""
+    return work()
+
+
+class Telemetry(Protocol):
+    """Figures for whoever watches from outside."""
+
+    def told(self, name: str, uid: str, figures: Sequence[Figure], waits: Mapping[str, float]) -> None:
+        """The figures of a migration after a pass, and the seconds that each gate has made it wait since the last."""
+        ...
+
+
+Undelivered = Callable[[str], Awaitable[None]]
+"""Told why a message was not taken, which holds no secret. Never raises."""
+
+
+class Notify(Protocol):
+    """Somebody outside who wants news of the migrations of one kind in one namespace."""
+
+    def __call__(self, name: str, uid: str, call: Call, undelivered: Undelivered) -> None:
+        """Tell of the call if it is news. Never raises, and never waits for who is told."""
+        ...

@@ -24,19 +24,20 @@ from switchover.api.status import (
     Phase,
     Rollback,
     Severity,
+    Transition,
     WaitingFor,
 )
 from switchover.api.status import Verdict as Outcome
 from switchover.engine import status as fold
 from switchover.engine.approvals import PREFLIGHT, REQUESTER, noted
+from switchover.engine.figures import measured_of
 from switchover.engine.intent import is_retried
 from switchover.engine.kind import Migration, Picture
-from switchover.engine.measurements import measured_of
 from switchover.engine.pace import Spent
 from switchover.engine.plan import Decision
 from switchover.engine.position import Position
 from switchover.reasons.reason import Reason
-from switchover.reasons.walk import INVALID_SPEC
+from switchover.reasons.walk import INVALID_SPEC, RECORD_OF_ANOTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,3 +263,25 @@ def _conditions(migration: Migration, decision: Decision, outlook: Outlook, stan
     put(ConditionType.PREFLIGHT_PASSED, passed, "Passed" if passed else "Findings" if blocked else "Checking",
         fold.summary_of(findings))
     return conditions
+
+
+# --- a record of another object -----------------------------------------------------------------------------------------
+
+
+def without_foreign_record(migration: Mapping[str, Any], now: float) -> tuple[Mapping[str, Any], str]:
+    """The object, and "". Where its status is another object's: with that told in place of it, and the words.
+
+    What the other one has made or claimed in the cluster is found by Preflight like anything else that is in the way.
+    """
+    found, uid = migration.get("status"), migration["metadata"]["uid"]
+    status: Mapping[str, Any] = found if isinstance(found, dict) else {}
+    written_for = status.get("uid")
+    if not isinstance(written_for, str) or written_for in ("", uid):
+        return migration, ""
+    progress = status.get("progress")
+    step = str(progress.get("step", ""))[:63] if isinstance(progress, dict) else ""
+    told = (f"the status was written for the object with uid {written_for[:128]}, which stood at {step or 'no step'}"
+            f" (attempt {str(status.get('attempt', 1))[:9]}): it is not believed of this one, and nothing in it is approved")
+    move = Transition(
+        time=datetime.fromtimestamp(now, UTC), from_=step, to=PREFLIGHT, reason=RECORD_OF_ANOTHER.name, message=told)
+    return {**migration, "status": {"history": [move.manifest()]}}, told

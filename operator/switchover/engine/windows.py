@@ -5,7 +5,7 @@ stays open for its duration in elapsed seconds, whatever those clocks do meanwhi
 comes right after it; one in the hour that they repeat comes once, the first time (as Debian's cron does it).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -15,6 +15,11 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim
 
 from switchover.api.meta import Window
+from switchover.api.status import Direction
+from switchover.engine.gate import Verdict, passed, wait
+from switchover.engine.pace import under_way
+from switchover.engine.position import Position
+from switchover.reasons.walk import NO_WINDOW_FITS, OUTSIDE_WINDOW, WINDOW_TOO_SHORT, WINDOWS_OPEN_TOO_OFTEN
 
 CLOCK_CHANGE = 3 * 3600.0
 """More than any clock is ever put back."""
@@ -141,3 +146,103 @@ def _offset(window: Window, at: float) -> float:
 def utc(seconds: float) -> str:
     """Seconds since the epoch as 2026-11-26T14:35:00Z."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+# --- whether what starts next may start now -----------------------------------------------------------------------------
+
+
+START_SECONDS = 60.0
+"""To spare from the choice of a batch to its first eviction, so that a moment's delay does not strand it on record."""
+
+
+def judge(windows: Sequence[Window], at: Position, now: float, seconds_needed: Callable[[], float],
+          one_piece: bool) -> Verdict:
+    """Whether what starts next, which takes so many seconds, may start now. What is under way goes on, and so does a step
+    in `one_piece` that has begun; the way back waits for no window.
+    """
+    if not windows:
+        return passed("no windows: always")
+    if at.direction is Direction.BACKWARD:
+        return passed("the rollback waits for no window")
+    chosen = at.batch is None or at.batch.started == now        # nothing of it is on record yet
+    if (under_way(at) and not chosen) or (one_piece and at.batches_done > 0):
+        return passed("under way: it ends although the window may close")
+    needed = seconds_needed() + (START_SECONDS if chosen else 0.0)
+    try:
+        calendar = Calendar(windows, now)
+        current = calendar.open_now(needed)
+        if current is not None and current.closes - now >= needed:
+            return passed(f"{current.window.name} is open for longer than the {needed:.0f} s that {at.step} needs next")
+        fitting = calendar.first_fit(now, needed)
+    except TooManyOpenings:
+        return wait(WINDOWS_OPEN_TOO_OFTEN, f"{at.step} needs {needed:.0f} s next, and {TOO_OFTEN}", unblocks=SELDOMER,
+                    **about(windows, needed))
+    if fitting is None:
+        return wait(NO_WINDOW_FITS, f"{at.step} needs {needed:.0f} s next, and no window is open for so long",
+                    unblocks=LONGER, **about(windows, needed))
+    opens = _told(fitting)
+    if current is None:
+        return wait(OUTSIDE_WINDOW, f"every window is closed; {fitting.window.name} opens at {opens}",
+                    subject=fitting.window.name, threshold=utc(fitting.opens),
+                    unblocks=f"nothing to do: it goes on at {opens}, or change spec.windows")
+    return wait(WINDOW_TOO_SHORT, f"{at.step} needs {needed:.0f} s next, and {current.window.name} closes before that;"
+                f" {fitting.window.name} opens at {opens}", subject=current.window.name,
+                observed=f"{current.closes - now:.0f} s", threshold=f"{needed:.0f} s",
+                unblocks=f"nothing to do: it goes on at {opens}, or change spec.windows")
+
+
+TOO_OFTEN = f"the windows open too often to tell where so much fits: their next {MOST_OPENINGS} openings were looked at"
+SELDOMER = "let the windows of spec.windows open less often, and each for longer"
+LONGER = "make a window of spec.windows longer, or the bake in spec.rollout shorter"
+
+
+def about(windows: Sequence[Window], needed: float) -> dict[str, str]:
+    """What a verdict about all windows is about."""
+    return {"subject": ", ".join(window.name for window in windows), "threshold": f"{needed:.0f} s"}
+
+
+def _told(stretch: Stretch) -> str:
+    """On the clocks that the window goes by."""
+    name = stretch.window.time_zone
+    return f"{datetime.fromtimestamp(stretch.opens, zone(name)):%Y-%m-%d %H:%M} {name}"
+
+
+# --- what is left to do -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Something that starts once and then ends by itself. What `disrupts` starts within a window only.
+
+    With `from_start` its time is counted from the beginning of its step, and not from the end of what comes before.
+    """
+
+    step: str
+    seconds: float
+    restarts: int = 0
+    disrupts: bool = True
+    from_start: bool = False
+
+
+def seconds_until_done(work: Sequence[Work], windows: Sequence[Window], now: float) -> float | None:
+    """How long it takes, with the times in which windows are closed; None when something fits into none of them, and when
+    they open too often to tell."""
+    try:
+        return _seconds_until_done(work, Calendar(windows, now) if windows else None, now)
+    except TooManyOpenings:
+        return None
+
+
+def _seconds_until_done(work: Sequence[Work], calendar: Calendar | None, now: float) -> float | None:
+    at, begun, step, stretch = now, now, "", None
+    for each in work:
+        if each.step != step:
+            step, begun = each.step, at
+        if calendar is not None and each.disrupts:
+            if stretch is None or at + each.seconds > stretch.closes:
+                stretch = calendar.first_fit(at, each.seconds)
+            if stretch is None:
+                return None
+            at = max(at, stretch.opens)
+        at = max(at, begun + each.seconds) if each.from_start else at + each.seconds
+    return at - now

@@ -14,7 +14,7 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep a
 from switchover.api.status import Direction
 from switchover.engine import record
 from switchover.engine.approvals import accepted, on_whose_word, plan_to_approve
-from switchover.engine.measurements import group_figures
+from switchover.engine.figures import group_figures
 from switchover.engine.pace import Spent
 from switchover.engine.plan import Decision
 from switchover.engine.position import NodeRecord, Position

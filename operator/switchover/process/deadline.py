@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from switchover.engine.ports import TooMuchWork
+from switchover.engine.calls import TooMuchWork
 from switchover.runtime.defects import place_of
 
 LIGHT_SECONDS = 0.25
@@ -31,7 +31,7 @@ class Interrupted(BaseException):
 
 
 class Deadline:
-    """`engine.ports.Worker`."""
+    """`engine.calls.Worker`."""
 
     def __init__(self, light: float = LIGHT_SECONDS, most: float = MOST_SECONDS) -> None:
         self._light, self._most = light, most

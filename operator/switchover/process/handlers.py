@@ -22,8 +22,8 @@ import kopf
 
 from switchover.answers.errors import Fenced, Refused, Unreachable
 from switchover.api.status import Phase
-from switchover.engine.due import AT_ONCE, MOVING, STANDING, is_moving, share
-from switchover.engine.ports import TooMuchWork
+from switchover.engine.calls import TooMuchWork
+from switchover.engine.pace import AT_ONCE, MOVING, STANDING, is_moving, share
 from switchover.kubernetes.packed import Packed
 from switchover.kubernetes.selectors import selects
 from switchover.process.metrics import Metrics

@@ -11,9 +11,8 @@ import aiohttp
 from aiohttp_retry import ExponentialRetry, RetryClient
 from yarl import URL
 
-from switchover.engine.calls import Call
+from switchover.engine.calls import Call, Notify, Undelivered
 from switchover.engine.message import message_of
-from switchover.engine.ports import Notify, Undelivered
 
 ATTEMPT_SECONDS = 10.0
 WAITING = 100

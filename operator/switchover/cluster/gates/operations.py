@@ -12,8 +12,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal import replica_job
 from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report
 from switchover.engine.gate import Gate, Unseen, Verdict, fail, gravest, passed, seen, unknown, wait
-from switchover.engine.windows import utc
-from switchover.engine.within_window import judge
+from switchover.engine.windows import judge, utc
 from switchover.reasons.preflight import REHEARSAL_FAILED, REHEARSAL_INCOMPLETE, REHEARSAL_RUNNING, REHEARSAL_UNKNOWN
 from switchover.reasons.walk import BACKUPS_MISSING, NOT_OBSERVED
 from switchover.text.command import command, kubectl

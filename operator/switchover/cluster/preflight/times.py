@@ -7,8 +7,7 @@ from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import kubernetes_in_preflight, zookeeper_of
 from switchover.engine.gate import Verdict, check, fail, seen, warn
-from switchover.engine.windows import Calendar, TooManyOpenings
-from switchover.engine.within_window import LONGER, SELDOMER, START_SECONDS, TOO_OFTEN, about
+from switchover.engine.windows import LONGER, SELDOMER, START_SECONDS, TOO_OFTEN, Calendar, TooManyOpenings, about
 from switchover.reasons.notes import CLOCKS_APART
 from switchover.reasons.preflight import KUBERNETES_UNKNOWN
 from switchover.reasons.walk import NO_WINDOW_FITS, WINDOWS_OPEN_TOO_OFTEN

@@ -3,7 +3,7 @@
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.api.job_message import AuditVerdict, read
 from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown, wait
-from switchover.engine.within_window import judge
+from switchover.engine.windows import judge
 from switchover.groups.facts import Need
 from switchover.groups.picture import Picture
 from switchover.groups.reading import group_of, pods_of, samples
