@@ -1,4 +1,4 @@
-"""Effects: what `decide` hands out to be done. Each is idempotent and derived anew from facts in every pass."""
+"""Effects: what `decide` hands out to be done. Each is idempotent and derived again from facts in every pass."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -94,7 +94,7 @@ class DeletePod:
 
 
 def replacement(pod: str, uid: str, *, ready: bool, at_once: bool = False) -> Evict | DeletePod:
-    """What has exactly this pod made anew, whoever wants it: an eviction. A pod that is not Ready is deleted, since a budget
+    """What has exactly this pod replaced, whoever wants it: an eviction. A pod that is not Ready is deleted, since a budget
     would keep it from its own repair; so is one that has to go `at_once`, where waiting for a budget does harm."""
     return Evict(pod, uid) if ready and not at_once else DeletePod(pod, uid)
 

@@ -16,7 +16,7 @@ from switchover.reasons.walk import EFFECT_FAILED, EFFECT_REFUSED, LEASE_NOT_HEL
 @dataclass(frozen=True, slots=True)
 class EveryStep:
     """What shuts gates of every step in this pass, and since when; nothing else does. Without the `lease` nothing moves and
-    nothing is done. The others are told: why an object is still there, and what was done in vain, while it is to be done.
+    nothing is done. The others say why an object is still there, and what was done in vain, while it is to be done.
     """
 
     deletion: tuple[Verdict, float] | None = None
@@ -24,7 +24,7 @@ class EveryStep:
     effects: tuple[Verdict, float] | None = None
 
     def judged(self, *, acts: bool) -> Mapping[str, Judgement]:
-        """These gates, in the order in which they are told. `acts`: there is something to be done."""
+        """These gates, in the order in which they are shown. `acts`: there is something to be done."""
         shut = {"Deletion": self.deletion, "Lease": self.lease,
                 "Effects": self.effects if acts and self.lease is None else None}
         return {name: Judgement(name, verdict, Streak(verdict.outcome, since, 0), open=False, overdue=False)
@@ -32,7 +32,7 @@ class EveryStep:
 
 
 def lease_not_held(own: str, holder: str, unheld: str) -> Verdict:
-    """`unheld` is why nobody can tell who holds it."""
+    """`unheld` is why nobody knows who holds it."""
     if unheld:
         return unknown(LEASE_NOT_HELD, f"nobody can tell whether the Lease of what this migration changes is held: {unheld}",
                        subject="Lease", unblocks="the API server answers for Leases")

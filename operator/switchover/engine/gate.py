@@ -1,7 +1,7 @@
 """A gate: a pure check that must pass before the migration goes on, and the judging of streaks of passes.
 
 Unknown never opens a gate, and a pass counts only in an unbroken row: a streak lives as long as its gate is judged in
-every pass, so an operator that restarts begins to count anew.
+every pass, so an operator that restarts counts from the start.
 """
 
 import sys
@@ -33,10 +33,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A gate's answer in words for the person on call. `reason` is the name of a Reason, which has a runbook, or of a
+    """A gate's answer for the person on call. `reason` is the name of a Reason, which has a runbook, or of a
     Note where it shuts nothing.
 
-    `severity` is what a finding weighs that is told in the status, None for what is none. `findings` are all that a check
+    `severity` is what a finding in the status weighs, None for what is none. `findings` are all that a check
     found which may find several things; the verdict itself is the gravest of them.
     """
 
@@ -135,7 +135,7 @@ def complete(find: Callable[[P], Iterable[Verdict]], picture: P) -> Iterator[Ver
 class Gate(Generic[P]):
     """`look` reads one pass; the gate opens after `samples` passes in a row that span at least `hold` seconds.
 
-    With `patience` (seconds), a gate that has found the same for longer makes the migration Stalled in its words. What it
+    With `patience` (seconds), a gate that has found the same for longer makes the migration Stalled. What it
     could not observe is no finding: for that the step has a patience of its own. After `undo` seconds of the same finding
     the steps are taken back without being asked: the cluster cannot stay as it is. What it found for less than `grace`
     seconds shuts it like anything else, but may pass by itself: nothing that was proven is void for it. `needs` names the
@@ -204,7 +204,7 @@ class Judge(Generic[P]):
     judged: dict[str, Judgement] = field(default_factory=dict)
 
     def all_open(self, gates: Iterable[Gate[P]], picture: P) -> bool:
-        """Judge every gate (none is skipped: each has something to tell) and say whether all are open."""
+        """Judge every gate (none is skipped: each has something to say) and say whether all are open."""
         judged = [self._judge(gate, picture) for gate in gates]
         return all(item.open for item in judged)
 
@@ -213,7 +213,7 @@ class Judge(Generic[P]):
         return any(self.judged[gate.name].spoils for gate in gates)
 
     def add(self, name: str, verdict: Verdict) -> Judgement:
-        """Judge something that is not a gate of its own, such as a bake, so that it is told like one."""
+        """Judge something that is not a gate of its own, such as a bake, so that it is shown like one."""
         return self._record(name, verdict, samples=1, hold=0.0, patience=None, undo=None, grace=0.0)
 
     def remedied(self, gates: Iterable[Gate[P]]) -> None:
@@ -252,5 +252,5 @@ class Judge(Generic[P]):
 
 def check(name: str, find: Callable[[P], Iterable[Verdict]], passes: str,
           samples: Callable[[P], int] = lambda _: 1, needs: tuple[str, ...] = ()) -> Gate[P]:
-    """The gate of a check of Preflight: it tells all findings, and is open when none of them is a blocker."""
+    """The gate of a check of Preflight: it has all findings, and is open when none of them is a blocker."""
     return Gate(name, lambda picture: gravest(complete(find, picture), passes), samples=samples, needs=needs)

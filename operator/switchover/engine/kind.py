@@ -1,4 +1,4 @@
-"""What makes a resource a migration: how its objects are read, decided on and told. All of it is pure.
+"""What makes a resource a migration: how its objects are read, decided on and reported. All of it is pure.
 
 `reconcile` knows of migrations only what stands here; each plan's package has one (`cluster/kind.py`, `groups/kind.py`).
 """
@@ -97,5 +97,5 @@ class Kind(Generic[M, P]):
     figures: Callable[[M, P | None], Sequence[Figure]]
     """What is on record and, with a picture, what was observed."""
     digest: Callable[[P], Mapping[str, str]]
-    """What was observed that the story tells, in words by their subject. No fact that may hold a secret."""
+    """What was observed that the story has, by their subject. No fact that may hold a secret."""
     deletion: Deletion[M, P]

@@ -1,4 +1,4 @@
-"""How a migration's time was spent, and how long its batches took: what was measured, as far as it is kept on record."""
+"""How a migration's time was spent, and how long its batches took: what was measured, as far as it is on record."""
 
 import zlib
 from collections.abc import Mapping
@@ -85,7 +85,7 @@ def spend(spent: Spent, seconds: float, before: Position, decision: Decision) ->
 
 AT_ONCE, MOVING, WAITING, STANDING, ENDED = 0.0, 1.0, 3.0, 30.0, 100.0
 """Seconds until the next pass: after a record; while a step is under way, whose gates count passes; while it waits to begin;
-while only somebody else can change anything; at the end, where the watch tells of whatever is wanted next."""
+while only somebody else can change anything; at the end, where the watch brings whatever is wanted next."""
 SLOWING = 4.0
 """After so many seconds without news the next look is a second later: what a person has just touched is seen soon."""
 

@@ -15,7 +15,7 @@ from switchover.engine.effects import Effect
 from switchover.engine.every_step import NOTHING_SHUT, EveryStep
 from switchover.engine.gate import Gate, Judge, Judgement, Streak, Verdict, answered, fail, gravest, wait
 from switchover.engine.position import NodeRecord, Position
-from switchover.engine.rollout import P, Rollout, roll, tell
+from switchover.engine.rollout import P, Rollout, judge_batch, roll
 from switchover.reasons.walk import (
     APPROVAL_VOID,
     AWAITING_APPROVAL,
@@ -222,7 +222,7 @@ class Intent:
 
     With `undo_failures` a step that is stalled is taken back. `undo_known` says that the user knows of a migration that
     rolled back by itself: from then on the direction is theirs again. `changed` says that the spec is not the one of the
-    plan on record any more. `void` holds approvals that do not count: step -> why not, in words.
+    plan on record any more. `void` holds approvals that do not count: step -> why not.
     """
 
     direction: Direction
@@ -292,6 +292,26 @@ def _counts(item: Judgement) -> bool:
     return item.verdict.reason not in MEANT_TO_BE_LONG
 
 
+# --- how a step lives ---------------------------------------------------------------------------------------------------
+#
+#   entered ── enter shut, not approved ──> it waits; keep.ahead takes back what others did
+#      │ enter open, approved
+#      ▼
+#   opened, with the node records of assigns <────────────────────────────────────────────────┐
+#      │ in each pass, in this order; the first that finds something to do ends the pass      │
+#      ├─ keep.begun   others undid something:  it is taken back, paused or not               │
+#      ├─ void         a restart proves nothing: its batch is dropped, paused or not          │
+#      ├─ (paused)     gates are judged, nothing moves, unless the leg is critical            │
+#      ├─ unbegun      nobody approved it and nothing of it was done: back to entered         │
+#      ├─ watch        shut: nothing moves but a rescue; a bake begins again                  │
+#      ├─ goal         not true outside: its effects                                          │
+#      ├─ rollouts     batch chosen > files > eviction > gates > bake > next batch            │
+#      ├─ done         shut: it waits, or a rescue goes                                       │
+#      │                                                          nothing left, not all open ─┘
+#      ▼ all open
+#   the next step is entered; in a rollback the one before it
+
+
 def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
           now: float) -> tuple[Position, tuple[Effect, ...], str]:
     at = picture.position
@@ -321,7 +341,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     if not judge.all_open(plan.rests_on, picture):
         judge.all_open(gates, picture)
         return at, (), ""
-    if effects := leg.keep.effects(picture):           # what others undid is told by the gates of the open step
+    if effects := leg.keep.effects(picture):           # the gates of the open step say what others undid
         judge.all_open((*leg.enter, *leg.watch) if at.opened is None else gates, picture)
         return at, effects, ""
     if at.batch is not None and not judge.all_open(leg.void, picture) and judge.spoilt(leg.void):
@@ -346,10 +366,10 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
             return at.unproven(), (), "a watch gate closed: the bake starts anew"
         if at.batch is not None:
             for rollout in _in_turn(leg, at)[:1]:      # none where another record has put a batch here
-                tell(rollout, picture, judge, now)
+                judge_batch(rollout, picture, judge, now)
         return _rescue(leg, picture, judge, now)
     if effects := leg.goal(picture):
-        judge.all_open(leg.done, picture)              # told meanwhile: what never comes about is not tried in silence
+        judge.all_open(leg.done, picture)              # so that what never comes about is not tried in silence
         return at, effects, ""
     for rollout in _in_turn(leg, at):
         move = roll(rollout, picture, judge, now)
@@ -364,13 +384,13 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
 def _misnamed(plan: Plan[P], intent: Intent) -> Verdict | None:
     """A hold or approval that names no step: what its user meant to hold would begin. None when each names one."""
     steps = [step.name for step in plan.steps]
-    told = [f"{name} in {where}" for where, names in (("spec.holds", intent.held), ("spec.approvals", intent.approved))
+    unknown = [f"{name} in {where}" for where, names in (("spec.holds", intent.held), ("spec.approvals", intent.approved))
             for name in sorted(names - {*steps})]
-    if not told:
+    if not unknown:
         return None
     return gravest((wait(
-        NO_SUCH_STEP, f"no step of this plan is called {', '.join(told)}: no step begins before that is put right",
-        subject=told[0].partition(" ")[0], threshold=", ".join(steps), unblocks=f"name one of {', '.join(steps)}"),), "")
+        NO_SUCH_STEP, f"no step of this plan is called {', '.join(unknown)}: no step begins before that is put right",
+        subject=unknown[0].partition(" ")[0], threshold=", ".join(steps), unblocks=f"name one of {', '.join(steps)}"),), "")
 
 
 def _stand(leg: Leg[P], picture: P, judge: Judge[P]) -> tuple[Position, tuple[Effect, ...], str]:
@@ -430,8 +450,8 @@ def _turn(plan: Plan[P], index: int, picture: P, intent: Intent, judge: Judge[P]
     at, step = picture.position, plan.steps[index]
     if intent.direction is Direction.BACKWARD and not plan.can_go_back(at):
         if step.name == plan.point_of_no_return:
-            message, cure = f"{step.name} has begun: the point of no return is passed", _command("resume", picture)
-            judge.add("Undo", fail(POINT_OF_NO_RETURN, message, subject=step.name, unblocks=cure))
+            message, unblocks = f"{step.name} has begun: the point of no return is passed", _command("resume", picture)
+            judge.add("Undo", fail(POINT_OF_NO_RETURN, message, subject=step.name, unblocks=unblocks))
         else:
             message = f"from {step.name} this version of Switchover cannot take every step back"
             judge.add("Undo", fail(UNDO_NOT_AVAILABLE, message, subject=step.name,
@@ -454,12 +474,13 @@ def _open(step: Step[P], leg: Leg[P], picture: P, intent: Intent, judge: Judge[P
     forward = at.direction is Direction.FORWARD
     ready = judge.all_open(leg.enter, picture)
     if forward and step.name not in intent.approved and _is_held(step, picture, intent, judge):
-        cure = _command("approve", picture, step.name)
+        unblocks = _command("approve", picture, step.name)
         if step.name in intent.void:
-            judge.add("Approval", wait(APPROVAL_VOID, intent.void[step.name], subject=step.name, unblocks=cure))
+            judge.add("Approval", wait(APPROVAL_VOID, intent.void[step.name], subject=step.name,
+                                       unblocks=unblocks))
         else:
             judge.add("Approval", wait(AWAITING_APPROVAL, f"nobody has approved {step.name} yet", subject=step.name,
-                                       unblocks=cure))
+                                       unblocks=unblocks))
         return at, (), ""
     if not ready:
         return at, (), ""

@@ -68,7 +68,7 @@ class Policy:
                            unblocks=f"leave them out; or {self.allow(value, *wanted[:NAMED])}")
 
     def allow(self, value: str, *names: str) -> str:
-        """How they come to be allowed beside what is; a name that is a pattern to the chart would allow more. To `--set` a
+        """How they come to be allowed besides what is; a name that is a pattern to the chart would allow more. To `--set` a
         backslash, comma or brace of a name would be its own."""
         if any("*" in name for name in names):
             return "name what Kubernetes can have"
@@ -105,7 +105,7 @@ def _has(entry: str, image: str) -> bool:
     """Whether an entry allows an image of its repository: any, or the tag and digest that it is written with."""
     _, *wanted = _parts(entry)
     _, *found = _parts(image)
-    return wanted == ["", ""] or all(map(fnmatchcase, found, wanted))    # a digest wins over a tag beside it
+    return wanted == ["", ""] or all(map(fnmatchcase, found, wanted))    # a digest wins over a tag next to it
 
 
 def find_unchecked(secrets: Observed[tuple[str, ...]]) -> Iterator[Verdict]:

@@ -19,7 +19,7 @@ from switchover.reasons.workloads import POD_COMING_UP, POD_IN_TROUBLE
 MAX_EVICTIONS = 2
 """A node that still shows another mode after this many evictions needs a person."""
 SETTLE_SECONDS = 10.0
-"""A new pod may answer with its predecessor's voice for a moment; only then its word counts against it. No answer never
+"""A new pod may answer as its predecessor for a moment; only then its answer counts against it. No answer never
 does: a pod without a readiness probe is Ready while Kafka starts, which may take minutes."""
 
 
@@ -39,7 +39,7 @@ P = TypeVar("P", bound=HasPosition)
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What a pod that comes up is at, in words with the pod's name; whether somebody should look, and the command for it."""
+    """What a pod that comes up is at, with the pod's name; whether somebody should look, and the command for it."""
 
     words: str
     in_trouble: bool
@@ -120,7 +120,7 @@ def roll(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> Move:
     return next((move for move in moving if move.position != at or move.effects), Move(at))
 
 
-def tell(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> None:
+def judge_batch(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> None:
     """What the nodes of the batch still need, while nothing is moved: one of them may be why."""
     batch = picture.position.batch
     for name in batch.nodes if batch is not None else ():
@@ -217,7 +217,7 @@ def _prove(rollout: Rollout[P], picture: P, batch: Batch, judge: Judge[P], now: 
             return Move(at)
         mode = at.nodes[batch.nodes[0]].assigned
         return Move(replace(at, batch=replace(batch, proven=now)), note=f"{nodes} proven in mode {mode}")
-    if ill:                                     # what could not be observed makes the bake longer, not begin anew
+    if ill:                                     # what could not be observed makes the bake longer, not begin again
         return Move(at.unproven(), note=f"a gate of {nodes} closed: its bake starts anew")
     bake = size_of(rollout, picture).bake
     if now - batch.proven < bake:

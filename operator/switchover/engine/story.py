@@ -1,6 +1,6 @@
 """The story of a migration: what each pass saw, judged and decided that the pass before it had not, in lines for people.
 
-Pure. It tells names, modes, states and the messages of verdicts, which stand in the status as well: never what a file, a
+Pure. It has names, modes, states and the messages of verdicts, which stand in the status as well: never what a file, a
 Secret or a template holds. An effect tells its own line (`engine.effects`).
 """
 
@@ -35,7 +35,7 @@ class Page:
 
 
 def next_page(before: Page, at: Position, seen: Mapping[str, str], decision: Decision) -> tuple[Page, tuple[str, ...]]:
-    """The page after a pass at a position, and the lines that it adds. `seen` are the facts worth telling, in words."""
+    """The page after a pass at a position, and the lines that it adds. `seen` are the facts worth a line."""
     stalled = decision.stalled.gate if decision.stalled is not None else ""
     judged = {name: _key(item) for name, item in decision.judged.items()}
     page = Page(_place(at), {**before.seen, **seen}, judged, stalled)
