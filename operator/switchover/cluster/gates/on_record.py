@@ -229,7 +229,7 @@ def _runs_in(picture: Picture, record: NodeRecord) -> bool:
     return mode == record.assigned or (mode == NodeMode.ZOOKEEPER and record.assigned in modes.WITHOUT_QUORUM)
 
 
-def _or_put_on_record(picture: Picture, what: str, patch: Sequence[Mapping[str, str]]) -> str:
+def _or_put_on_record(picture: Picture, what: str, patch: Sequence[Mapping[str, object]]) -> str:
     told = kubectl(picture.namespace, "patch kmig {} --subresource=status --type=json --patch {}", picture.name,
                    json.dumps(patch, separators=(",", ":")))
     return f"{PUT_BACK}; where no newer status is kept, put on record {what}: {told}"
@@ -256,11 +256,14 @@ def find_log(picture: Picture) -> Verdict:
 
 
 def _to_finalize(picture: Picture) -> str:
-    """Where controllers have finalized, an older record that has every broker on KRaft goes on in Finalize."""
+    """Where controllers have finalized, an older record that has every broker on KRaft goes on in Finalize. No batch of an
+    earlier step goes with it: Finalize would wait for its node."""
     if any(picture.position.nodes[name].assigned != NodeMode.KRAFT for name in picture.brokers):
         return PUT_BACK
     return _or_put_on_record(picture, "that Finalize has begun", [
         {"op": "replace", "path": "/status/progress/step", "value": "Finalize"},
+        {"op": "add", "path": "/status/progress/batch", "value": 0},
+        {"op": "add", "path": "/status/progress/batchNodes", "value": []},
         {"op": "add", "path": "/status/progress/openTime", "value": utc(picture.now)}])
 
 
