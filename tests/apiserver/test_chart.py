@@ -31,7 +31,7 @@ from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.reflector import WATCHED
 from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
-from switchover.kubernetes.jobs import JobState
+from switchover.kubernetes.workloads import JobState
 
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]
 Helm = Callable[..., subprocess.CompletedProcess[str]]

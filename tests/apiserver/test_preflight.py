@@ -22,7 +22,7 @@ from switchover.kubernetes import gitops
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
-from switchover.kubernetes.survey import GroupMigration
+from switchover.kubernetes.ports import GroupMigration
 from switchover.kubernetes.workloads import Workload
 from unit.pictures import moment, spec_of, spoil, spoil_workload
 

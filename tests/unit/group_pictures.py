@@ -31,8 +31,8 @@ from switchover.kafka.group import (
     OffsetsTopic,
     Readiness,
 )
-from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.kubernetes.members import MemberPod, MemberWorkload
+from switchover.kubernetes.workloads import JobRun, JobState
 from switchover.lag.group import Group as LagGroup
 from switchover.lag.group import TopicPartition
 from switchover.lag.watch import Assessment, Watch

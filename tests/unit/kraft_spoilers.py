@@ -14,14 +14,13 @@ from switchover.cluster.rehearsal.replica_job import MADE_OF, made_of
 from switchover.cluster.rehearsal.report import as_message
 from switchover.coordination.mode import Mode
 from switchover.kafka.node import NOT_LISTENING, Replica
+from switchover.kubernetes.ports import GroupMigration
 from switchover.kubernetes.reports import DiskReport
-from switchover.kubernetes.survey import GroupMigration
 from switchover.kubernetes.workloads import Reached, Stage
 from switchover.lag.group import Membership
 from switchover.metadata.cluster import Assignment, ClusterMetadata, Difference, Entity, Topic
 from switchover.metadata.parity import Parity
-from switchover.zookeeper.groups import ZooKeeperGroup
-from switchover.zookeeper.nodes import ControllerNode
+from switchover.zookeeper.nodes import ControllerNode, ZooKeeperGroup
 from unit.judged_groups import Swept, judged
 from unit.kraft_gates import USERS_NEW
 from unit.pictures import (

@@ -48,18 +48,16 @@ from switchover.kafka.node import (
     WholeView,
 )
 from switchover.kubernetes.client import pods
-from switchover.kubernetes.jobs import JobRun, JobState
+from switchover.kubernetes.ports import StorageClasses, TemplateChange
 from switchover.kubernetes.reports import DiskReport
-from switchover.kubernetes.survey import StorageClasses, TemplateChange
-from switchover.kubernetes.workloads import Pod, Workload
+from switchover.kubernetes.workloads import JobRun, JobState, Pod, Workload
 from switchover.lag.group import Membership
-from switchover.metadata.image import BrokerRegistration, LogImage, MigrationState
-from switchover.metadata.parity import Parity
+from switchover.metadata.parity import BrokerRegistration, LogImage, MigrationState, Parity
 from switchover.network.addresses import Address
 from switchover.shared.partition import TopicPartition
-from switchover.zookeeper.groups import IdleGroups
 from switchover.zookeeper.nodes import (
     ControllerNode,
+    IdleGroups,
     MigrationNode,
     ZooKeeperRights,
     ZooKeeperState,

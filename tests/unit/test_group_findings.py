@@ -21,7 +21,7 @@ from switchover.groups.picture import Picture
 from switchover.groups.preflight.brokers import conversion_bytes
 from switchover.groups.reading import POLICY
 from switchover.kafka.group import LEFT, GroupState, GroupType, OffsetsTopic, Readiness
-from switchover.kubernetes.jobs import JobState
+from switchover.kubernetes.workloads import JobState
 from unit.each_gate import Finding
 from unit.given_reasons import FOUND, reasons
 from unit.group_gates import GATES, MOMENTS, downgrading

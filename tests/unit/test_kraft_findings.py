@@ -12,9 +12,9 @@ from switchover.cluster import names, preflight
 from switchover.cluster.facts import Export
 from switchover.cluster.rehearsal import report
 from switchover.kafka.node import NOT_LISTENING
-from switchover.kubernetes.jobs import JobState
 from switchover.kubernetes.reports import DiskReport
-from switchover.metadata.image import BrokerRegistration, MigrationState
+from switchover.kubernetes.workloads import JobState
+from switchover.metadata.parity import BrokerRegistration, MigrationState
 from switchover.zookeeper.nodes import ControllerNode, MigrationNode
 from unit.each_gate import Finding
 from unit.judged_groups import Swept

@@ -18,12 +18,11 @@ from switchover.cluster import preflight
 from switchover.cluster.plan import PLAN
 from switchover.kafka.node import LogDirectory
 from switchover.kubernetes import gitops
+from switchover.kubernetes.ports import StorageClasses
 from switchover.kubernetes.selectors import selects
-from switchover.kubernetes.survey import StorageClasses
 from switchover.kubernetes.workloads import Manager
 from switchover.metadata.passwords import SecretNotKnown
-from switchover.zookeeper.groups import IdleGroups
-from switchover.zookeeper.nodes import ControllerNode, ZooKeeperTopic
+from switchover.zookeeper.nodes import ControllerNode, IdleGroups, ZooKeeperTopic
 from unit.kraft_spoilers import container, pod_spec, without_members, zookeeper
 from unit.pictures import NOW, answer, moment, spoil, spoil_each, spoil_pod, value, with_fact
 from unit.preflight_pictures import (

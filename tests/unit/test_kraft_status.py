@@ -24,7 +24,7 @@ from switchover.engine.policy import Policy
 from switchover.engine.position import Position
 from switchover.engine.record import stopped_status
 from switchover.engine.status import position_of
-from switchover.kubernetes.survey import GroupMigration
+from switchover.kubernetes.ports import GroupMigration
 from switchover.reasons.walk import DEFECT, INVALID_SPEC, STATUS_UNREADABLE
 from unit.pictures import ACTIVE, NOW, POST, PRE, UID, Cluster, migration, moment, spoil, spoil_each, spoil_pod, with_fact
 from unit.small_plan import BACKWARD, FORWARD, intent

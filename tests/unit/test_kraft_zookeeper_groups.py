@@ -12,8 +12,8 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.coordination.mode import Mode
 from switchover.engine.gate import Verdict
-from switchover.kubernetes.survey import GroupMigration
-from switchover.zookeeper.groups import IdleGroups
+from switchover.kubernetes.ports import GroupMigration
+from switchover.zookeeper.nodes import IdleGroups
 from unit.kraft_gates import GATES, MOMENTS
 from unit.kraft_spoilers import OLD, TOGGLED, moving, old_groups, opened_at
 from unit.pictures import NOW, moment, with_fact

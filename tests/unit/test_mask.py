@@ -15,7 +15,7 @@ from switchover.cluster.observe.rehearsal import handed_in
 from switchover.cluster.rehearsal import pack
 from switchover.cluster.rehearsal.replica_job import config_maps
 from switchover.cluster.rehearsal.settings import KNOWN, masked
-from switchover.kubernetes.jobs import JobRun, JobState
+from switchover.kubernetes.workloads import JobRun, JobState
 from switchover.metadata.cluster import Hidden, Resource
 from switchover.metadata.passwords import is_secret
 from switchover.zookeeper.tree import Tree

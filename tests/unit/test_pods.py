@@ -7,10 +7,9 @@ import pytest
 
 from switchover.api.job_message import NONCE
 from switchover.kubernetes.client.pods import read_job, read_pod
-from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.kubernetes.names import TOKEN
 from switchover.kubernetes.selectors import selects
-from switchover.kubernetes.workloads import Reached, Stage
+from switchover.kubernetes.workloads import JobRun, JobState, Reached, Stage
 
 LABELS = {"app": "kafka", "tier": "data"}
 

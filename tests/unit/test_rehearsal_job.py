@@ -17,7 +17,7 @@ from switchover.cluster.rehearsal.report import TREE_DIGEST
 from switchover.engine.effects import Create, Delete
 from switchover.engine.gate import answered
 from switchover.kubernetes.client.pods import given
-from switchover.kubernetes.jobs import JobRun, JobState
+from switchover.kubernetes.workloads import JobRun, JobState
 from switchover.zookeeper.tree import Tree
 from unit.kraft_spoilers import container
 from unit.pictures import BROKERS, EXPORT, NOW, REHEARSED, moment, with_fact

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from apiserver.processes import port
 from patience import Patience
 from switchover.answers.errors import Unreachable
-from switchover.kubernetes.packed import Packed
+from switchover.kubernetes.client.index import Packed
 from switchover.process import handlers
 from switchover.process.handlers import (
     FINALIZER,

@@ -25,8 +25,8 @@ from switchover.cluster.rehearsal import report as reports
 from switchover.cluster.rehearsal.report import Report
 from switchover.kafka.ports import KafkaNodes
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
-from switchover.kubernetes.jobs import JobRun
-from switchover.network.access import Access
+from switchover.kubernetes.workloads import JobRun
+from switchover.network.credentials import Access
 from switchover.process.connections import REAL, Credentialed
 from switchover.text.command import command
 

@@ -10,15 +10,12 @@ from typing import Any
 
 from switchover.answers.observed import NOT_ASKED, Known, Observed, asked_for
 from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum, TopicIds, WholeView
-from switchover.kubernetes.jobs import JobRun
-from switchover.kubernetes.survey import GroupMigration, StorageClasses, TemplateChange
-from switchover.kubernetes.workloads import Workload
+from switchover.kubernetes.ports import GroupMigration, StorageClasses, TemplateChange
+from switchover.kubernetes.workloads import JobRun, Workload
 from switchover.lag.group import Membership
 from switchover.lag.watch import JudgedGroup
-from switchover.metadata.image import LogImage
-from switchover.metadata.parity import Parity
-from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
-from switchover.zookeeper.nodes import ZooKeeperRights, ZooKeeperState, ZooKeeperTopics
+from switchover.metadata.parity import LogImage, Parity
+from switchover.zookeeper.nodes import IdleGroups, ZooKeeperGroup, ZooKeeperRights, ZooKeeperState, ZooKeeperTopics
 
 
 @dataclass(frozen=True, slots=True)

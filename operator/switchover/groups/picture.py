@@ -25,8 +25,8 @@ from switchover.groups.coordination.members import Consumer, Members, consumers
 from switchover.groups.facts import GroupSample, Need, StoreSample
 from switchover.groups.workloads.change import Unsupported, Wanted, changed, differing
 from switchover.kafka.group import LEFT, BrokerGroups, Group, Member, MemberProtocol, OffsetsTopic, Readiness
-from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.members import MemberPod, MemberWorkload
+from switchover.kubernetes.workloads import JobRun
 from switchover.lag.baseline import WeeklyBaseline
 from switchover.lag.group import TopicPartition
 from switchover.lag.watch import Assessment

@@ -4,12 +4,38 @@ Every method has a time limit of its own and raises one of the errors of `answer
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.members import MemberWorkload
-from switchover.kubernetes.survey import GroupMigration, StorageClasses, TemplateChange
-from switchover.kubernetes.workloads import Workload
+from switchover.kubernetes.workloads import JobRun, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateChange:
+    """What the API server would make of the template change: template and update strategy after a dry run."""
+
+    template: Mapping[str, object]
+    update_strategy: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class StorageClasses:
+    """Names of the classes that exist, and of the default one; "" when there is none."""
+
+    existing: frozenset[str]
+    default: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMigration:
+    """A ConsumerGroupMigration that takes a group from ZooKeeper's coordination to Kafka's. `phase` may be empty."""
+
+    name: str
+    phase: str
+
+    def __str__(self) -> str:
+        return f"ConsumerGroupMigration/{self.name}"
 
 
 class Workloads(Protocol):

@@ -24,7 +24,7 @@ from switchover.answers.errors import Fenced, Refused, Unreachable
 from switchover.api.status import Phase
 from switchover.engine.calls import TooMuchWork
 from switchover.engine.pace import AT_ONCE, MOVING, STANDING, is_moving, share
-from switchover.kubernetes.packed import Packed
+from switchover.kubernetes.client.index import Packed
 from switchover.kubernetes.selectors import selects
 from switchover.process.metrics import Metrics
 from switchover.process.settings import EVERYWHERE

@@ -26,8 +26,7 @@ from switchover.cluster.facts import KubernetesState
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import broker_workloads
 from switchover.engine.effects import Create, Delete, Effect
-from switchover.kubernetes.jobs import JobRun
-from switchover.kubernetes.workloads import Workload
+from switchover.kubernetes.workloads import JobRun, Workload
 from switchover.shared import foreign_json
 
 TRIES = "SWITCHOVER_TRIES"

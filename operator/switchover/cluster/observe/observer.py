@@ -25,14 +25,12 @@ from switchover.cluster.plan import PLAN
 from switchover.engine.effects import Elsewhere
 from switchover.kafka.node import NOT_LISTENING, NodeAnswer, WholeView
 from switchover.kafka.ports import GroupMemberships, KafkaNodes
-from switchover.kubernetes.jobs import JobRun
-from switchover.kubernetes.ports import Survey, Workloads
-from switchover.kubernetes.survey import GroupMigration
-from switchover.kubernetes.workloads import Workload
+from switchover.kubernetes.ports import GroupMigration, Survey, Workloads
+from switchover.kubernetes.workloads import JobRun, Workload
 from switchover.lag.window import GroupOffsets
 from switchover.metadata.parity import TreeReading
-from switchover.network.access import Access
 from switchover.network.addresses import Address, is_an_ip
+from switchover.network.credentials import Access
 from switchover.zookeeper.nodes import MigrationNode, ZooKeeperState, ZooKeeperTopics
 from switchover.zookeeper.ports import ZooKeeper, ZooKeeperTree
 

@@ -20,11 +20,9 @@ from switchover.cluster.observe.brokers import ask_each
 from switchover.cluster.picture import Picture
 from switchover.kafka.node import TopicIds
 from switchover.kafka.ports import KafkaNodes
-from switchover.kubernetes.ports import Survey, Workloads
-from switchover.kubernetes.survey import TemplateChange
+from switchover.kubernetes.ports import Survey, TemplateChange, Workloads
 from switchover.network.addresses import Address
-from switchover.zookeeper.groups import IdleGroups
-from switchover.zookeeper.nodes import ZooKeeperState
+from switchover.zookeeper.nodes import IdleGroups, ZooKeeperState
 from switchover.zookeeper.ports import ZooKeeper
 
 # --- identity -------------------------------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.rehearsal.pack import packed
 from switchover.cluster.rehearsal.replica_job import job_name
 from switchover.cluster.rehearsal.settings import masked
-from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.ports import Workloads
+from switchover.kubernetes.workloads import JobRun
 from switchover.zookeeper.ports import ZooKeeperTree
 from switchover.zookeeper.tree import Tree
 

@@ -26,7 +26,7 @@ from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, TREE_DIGEST, Repo
 from switchover.cluster.template import as_counted
 from switchover.engine.effects import Create, Delete, Effect, Patch
 from switchover.kubernetes import json_patch
-from switchover.kubernetes.jobs import JobRun
+from switchover.kubernetes.workloads import JobRun
 from switchover.metadata.kafka_config import foreign, names_classes
 
 # --- scripts --------------------------------------------------------------------------------------------------------------

@@ -8,10 +8,9 @@ from typing import Any
 from switchover.api.job_message import NONCE
 from switchover.kubernetes import reports
 from switchover.kubernetes.client.ownership import controls
-from switchover.kubernetes.jobs import JobRun, JobState
 from switchover.kubernetes.members import COST, MemberPod
 from switchover.kubernetes.names import TOKEN
-from switchover.kubernetes.workloads import NAMES_REMEMBERED, Pod, Reached, Stage
+from switchover.kubernetes.workloads import NAMES_REMEMBERED, JobRun, JobState, Pod, Reached, Stage
 from switchover.network.addresses import canonical
 from switchover.text.command import command
 

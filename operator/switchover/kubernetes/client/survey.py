@@ -10,8 +10,8 @@ from switchover.answers.errors import Fenced
 from switchover.api.meta import API_VERSION
 from switchover.kubernetes.client.api_server import FIELD_MANAGER, ApiServer, Conflict, NotFound
 from switchover.kubernetes.members import KINDS
+from switchover.kubernetes.ports import GroupMigration, StorageClasses, TemplateChange
 from switchover.kubernetes.selectors import leads_to
-from switchover.kubernetes.survey import GroupMigration, StorageClasses, TemplateChange
 
 GRANTED_SECONDS, REFUSED_SECONDS = 900.0, 15.0
 """How long it holds that we have a right, and that we have it not: a right comes while somebody waits for it, and one that

@@ -20,11 +20,10 @@ from switchover.kubernetes.client.member_workloads import other_kind, read_membe
 from switchover.kubernetes.client.ownership import applied_by
 from switchover.kubernetes.client.pods import JOB_POD, never_allows, read_job, read_pod
 from switchover.kubernetes.client.warning_events import WarningEvents
-from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.lease import LOOKING_SECONDS, holder_of, shares
 from switchover.kubernetes.members import MemberWorkload
 from switchover.kubernetes.selectors import required, selects
-from switchover.kubernetes.workloads import Pod, Workload
+from switchover.kubernetes.workloads import JobRun, Pod, Workload
 
 T = TypeVar("T")
 
