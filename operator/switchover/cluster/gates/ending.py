@@ -14,9 +14,8 @@ from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import kubernetes_of, log_of, samples, silence, zookeeper_of
 from switchover.engine.gate import Gate, Verdict, fail, passed, seen, several, unknown, wait
-from switchover.kubernetes.jobs import JobRun
 from switchover.kubernetes.reports import started_with
-from switchover.kubernetes.workloads import Workload
+from switchover.kubernetes.workloads import JobRun, Workload
 from switchover.metadata.image import MigrationState
 from switchover.reasons.walk import (
     BROKER_SILENT,

@@ -9,7 +9,7 @@ from switchover.groups.picture import Picture
 from switchover.groups.reading import group_of, pods_of, samples
 from switchover.groups.slots import BATCH_SECONDS, sizes
 from switchover.kafka.group import GroupState
-from switchover.kubernetes.jobs import JobState
+from switchover.kubernetes.workloads import JobState
 from switchover.reasons.groups import (
     AUDIT_FAILED,
     AUDIT_INDETERMINATE,
