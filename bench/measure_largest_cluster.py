@@ -49,8 +49,7 @@ from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.lag.window import Asked
 from switchover.metadata.cluster import Acl, Assignment, ClusterMetadata, Resource, Topic
-from switchover.metadata.image import LogImage
-from switchover.metadata.parity import TreeReading, compare
+from switchover.metadata.parity import LogImage, TreeReading, compare
 from switchover.metadata.tree import state_path
 from switchover.network.access import Access
 from switchover.network.addresses import Address

@@ -37,7 +37,7 @@ from switchover.cluster.observe.preflight import Examiner
 from switchover.cluster.picture import Picture
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.node import BrokerView, Partition
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from switchover.network.addresses import Address
 from switchover.runtime import garbage
 from unit.kraft_gates import GATES

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from adapters.eventually import eventually
 from adapters.servers import KafkaServer
-from switchover.metadata.image import LogImage
+from switchover.metadata.parity import LogImage
 
 PATIENCE = 40.0
 

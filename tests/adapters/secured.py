@@ -41,7 +41,7 @@ from switchover.cluster.controllers import listener
 from switchover.cluster.door import edits
 from switchover.cluster.door.brokers import Brokers
 from switchover.cluster.modes import ControllerListener, Voters
-from switchover.metadata.image import LogImage
+from switchover.metadata.parity import LogImage
 from switchover.network.access import Access
 from switchover.network.addresses import Address
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper

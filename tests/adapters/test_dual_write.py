@@ -19,7 +19,7 @@ from patience import Patience, until
 from switchover.cluster.gates.rollback import is_behind
 from switchover.cluster.modes import METADATA_LEVELS
 from switchover.cluster.rehearsal.settings import Attempt, Ids, Place
-from switchover.kafka.client.controllers import register
+from switchover.kafka.client.nodes import register
 from switchover.metadata.kafka_config import Unwritable, unwritable
 from switchover.network.access import Access
 from switchover.network.addresses import Address

@@ -37,7 +37,7 @@ from switchover.cluster.modes import ControllerListener, Voters
 from switchover.cluster.picture import is_older
 from switchover.engine.gate import Verdict
 from switchover.groups.coordination.brokers import check_brokers_visible
-from switchover.metadata.image import LogImage, MigrationState
+from switchover.metadata.parity import LogImage, MigrationState
 from switchover.network.access import Access
 from switchover.network.addresses import Address
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper

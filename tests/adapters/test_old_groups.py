@@ -17,7 +17,7 @@ from switchover.coordination.mode import Mode
 from switchover.network.access import Access
 from switchover.zookeeper.client import legacy_groups
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
-from switchover.zookeeper.groups import ZooKeeperGroup
+from switchover.zookeeper.nodes import ZooKeeperGroup
 
 REGISTRATION = json.dumps(
     {"version": 1, "subscription": {"orders": 2}, "pattern": "static", "timestamp": "1795240855786"}).encode()

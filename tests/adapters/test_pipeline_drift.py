@@ -18,7 +18,7 @@ from fakes.metadata_sides import config as config_node
 from pipeline.few_rows import FEW_ROWS
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.metadata.cluster import ClusterMetadata
-from switchover.metadata.image import LogImage, MigrationState
+from switchover.metadata.parity import LogImage, MigrationState
 from switchover.network.access import Access
 from switchover.pipeline.config import Config, DriftSettings, Kafka, Spark, ZooKeeper
 from switchover.pipeline.drift import job

@@ -23,7 +23,7 @@ from patience import stretched
 from pipeline.few_rows import FEW_ROWS
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.controllers import listener
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from switchover.answers.errors import Refused, Unreachable
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.node import Partition
-from switchover.metadata.image import LogImage, MigrationState
+from switchover.metadata.parity import LogImage, MigrationState
 from switchover.network.addresses import Address
 
 NO_METADATA_VERSION = None

@@ -44,7 +44,7 @@ from switchover.kafka.client.metadata_log import MetadataLog
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.lag.window import Asked
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from switchover.network.access import Access
 from switchover.network.addresses import Address
 from switchover.network.credentials import KAFKA, allowed_servers

@@ -26,12 +26,17 @@ from switchover.kafka.node import (
 from switchover.lag.group import Membership
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
 from switchover.metadata.cluster import Entity
-from switchover.metadata.image import LogImage
-from switchover.metadata.parity import TreeReading
+from switchover.metadata.parity import LogImage, TreeReading
 from switchover.network.addresses import Address
 from switchover.shared.partition import TopicPartition
-from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
-from switchover.zookeeper.nodes import ZooKeeperRights, ZooKeeperState, ZooKeeperTopic, ZooKeeperTopics
+from switchover.zookeeper.nodes import (
+    IdleGroups,
+    ZooKeeperGroup,
+    ZooKeeperRights,
+    ZooKeeperState,
+    ZooKeeperTopic,
+    ZooKeeperTopics,
+)
 from switchover.zookeeper.tree import Tree
 
 T = TypeVar("T")

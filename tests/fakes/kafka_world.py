@@ -22,11 +22,10 @@ from invariants.events import Cluster, Event, RolledByKubernetes, Started
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes
 from switchover.cluster.door import edits
-from switchover.metadata.image import BrokerRegistration, MigrationState
 from switchover.metadata.kafka_config import unwritable
+from switchover.metadata.parity import BrokerRegistration, MigrationState
 from switchover.network.addresses import Address
-from switchover.zookeeper.groups import ZooKeeperGroup
-from switchover.zookeeper.nodes import ControllerNode, MigrationNode
+from switchover.zookeeper.nodes import ControllerNode, MigrationNode, ZooKeeperGroup
 
 CLUSTER_ID = "simulatedClusterAAAAAA"
 SESSION_SECONDS = 9.0                  # broker.session.timeout.ms

@@ -4,7 +4,7 @@ from ast import literal_eval
 from dataclasses import dataclass, field
 
 from switchover.metadata.cluster import TOPIC, Acl, Assignment, ClusterMetadata, Hidden, Resource, Scram, Topic
-from switchover.metadata.image import BrokerRegistration, MigrationState
+from switchover.metadata.parity import BrokerRegistration, MigrationState
 
 RECORDS_OF_A_COPY = 200
 QUOTAS = {"quota": "producer_byte_rate", "unknown-quota": "foo_rate"}

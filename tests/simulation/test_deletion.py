@@ -9,7 +9,7 @@ from simulation.migration_world import NAME, MigrationWorld
 from simulation.moments import before_finalize, quiet_for, to_step, told, until_step, waits_for
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.engine.intent import ABANDON
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from tales import assert_told
 
 KEY = ("kafkamigrations", NAME)

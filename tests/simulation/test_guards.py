@@ -13,7 +13,7 @@ from simulation.moments import at_step, before_finalize, quiet_for, reference, s
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import names
 from switchover.engine.approvals import REQUESTER
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from tales import assert_told
 
 

@@ -44,7 +44,7 @@ from switchover.engine.rollout import Move, Rollout
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.gitops import LAST_APPLIED
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from tales import assert_told
 
 

@@ -4,7 +4,7 @@
 from simulation.migration_world import HOW_FAR, NAME, MigrationWorld
 from simulation.moments import quiet_for, reference, told, until_step, waits_for
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.zookeeper.groups import ZooKeeperGroup
+from switchover.zookeeper.nodes import ZooKeeperGroup
 
 OLD = ZooKeeperGroup(frozenset({"orders_a", "orders_b"}))
 

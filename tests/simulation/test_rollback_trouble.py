@@ -20,7 +20,7 @@ from switchover.cluster.gates import rollback as back_gates
 from switchover.engine.gate import passed
 from switchover.metadata import parity
 from switchover.metadata.cluster import Hidden, Scram
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from switchover.zookeeper.nodes import MigrationNode, ZooKeeperState
 
 CONTROLLERS_REPLACED = ("POST pods kafka-controller", "DELETE pods kafka-controller")

@@ -14,8 +14,7 @@ from switchover.engine.gate import Verdict
 from switchover.kafka.node import BrokerExamination, LogDirectory, TopicIds
 from switchover.kubernetes.workloads import Manager
 from switchover.network.addresses import Address
-from switchover.zookeeper.groups import ZooKeeperGroup
-from switchover.zookeeper.nodes import MigrationNode, ZooKeeperRights, ZooKeeperTopic
+from switchover.zookeeper.nodes import MigrationNode, ZooKeeperGroup, ZooKeeperRights, ZooKeeperTopic
 from unit.kraft_spoilers import container
 from unit.pictures import NOW, spec_of, spoil, spoil_each, spoil_pod, spoil_workload, value, with_fact, workload_of
 

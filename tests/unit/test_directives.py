@@ -22,7 +22,7 @@ from switchover.cluster.modes import ControllerListener, Voters
 from switchover.cluster.picture import Picture
 from switchover.engine.effects import WriteNodeFiles
 from switchover.kafka.client.metadata import advertised_address
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from switchover.network.addresses import Address
 from switchover.zookeeper.client import znodes
 from unit.pictures import CLUSTER_ID, found_of, moment, spoil_each, value

@@ -20,7 +20,7 @@ from switchover.engine.pace import Pace, Spent, spend, with_batch
 from switchover.engine.plan import decide
 from switchover.engine.position import NodeRecord
 from switchover.engine.windows import seconds_until_done
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from unit.pictures import ACTIVE, NOW, POST, PRE, Modes, moment
 from unit.small_plan import NEW, OLD, intent, moving
 from unit.small_plan import PLAN as SMALL_PLAN

@@ -21,7 +21,7 @@ from switchover.cluster.rollback import give_back, remove_controllers
 from switchover.cluster.step import ClusterStep
 from switchover.engine.plan import decide
 from switchover.engine.position import NodeRecord
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from unit.pictures import (
     ACTIVE,
     CONTROLLERS,

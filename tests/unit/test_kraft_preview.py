@@ -21,7 +21,7 @@ from switchover.cluster.preview import changes, lines, preview
 from switchover.cluster.status import telling
 from switchover.engine.pace import Pace
 from switchover.engine.position import Position
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from switchover.text.visible import HIDDEN, shown
 from unit.pictures import NOW, Cluster, migration, moment, spec_of, spoil, value, with_fact
 from unit.test_kraft_status import folded, on_record

@@ -15,7 +15,7 @@ from switchover.cluster.facts import Facts
 from switchover.cluster.picture import Picture
 from switchover.cluster.plan import PLAN
 from switchover.engine.plan import decide
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from unit.kraft_walk import PROOF, REHEARSED, STEPS, Walk, changes, one_by_one, opened
 from unit.pictures import BROKERS, CONTROLLERS
 from unit.small_plan import BACKWARD, FORWARD, intent

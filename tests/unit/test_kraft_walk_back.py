@@ -9,7 +9,7 @@ from switchover.cluster.plan import PLAN
 from switchover.engine.effects import DeletePod, Evict
 from switchover.engine.plan import decide
 from switchover.kubernetes.reports import DiskReport
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from unit.kraft_walk import STEPS, Walk, check_back_at_the_start, in_batch, opened, replaced_in_batch
 from unit.pictures import BROKERS, CONTROLLERS, spoil_pod
 from unit.small_plan import BACKWARD, FORWARD, intent

@@ -15,7 +15,7 @@ from switchover.cluster import names
 from switchover.cluster.nodes import brokers_to_own_kraft
 from switchover.cluster.plan import PLAN
 from switchover.engine.plan import decide
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from unit.kraft_walk import PROOF, Walk
 from unit.pictures import BROKERS, NOW, UID, moment, spec_of, spoil_pod, stateful_set, with_fact
 from unit.small_plan import FORWARD, intent

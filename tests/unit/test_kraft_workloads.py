@@ -6,7 +6,7 @@ from switchover.api.kafka_migration import NodeMode
 from switchover.cluster.gates import workloads
 from switchover.engine.gate import Verdict
 from switchover.kubernetes.workloads import Manager
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from unit.kraft_gates import at_rest
 from unit.kraft_spoilers import hybrid, pod
 from unit.pictures import NOW, moment, spoil, spoil_workload, value

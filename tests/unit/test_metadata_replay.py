@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from switchover.metadata.cluster_replay import InconsistentLogError
 from switchover.metadata.decode import Record
-from switchover.metadata.image import BrokerRegistration, LogImage, MigrationState
+from switchover.metadata.parity import BrokerRegistration, LogImage, MigrationState
 from switchover.metadata.replay import Replay
 
 

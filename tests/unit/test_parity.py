@@ -16,8 +16,7 @@ from switchover.cluster.picture import Picture
 from switchover.engine.gate import Judge
 from switchover.engine.position import Batch, Position
 from switchover.metadata.cluster import LIMIT, Assignment, ClusterMetadata, Difference, Resource, Topic
-from switchover.metadata.image import LogImage, MigrationState
-from switchover.metadata.parity import Comparison, Parity, TreeReading, compare
+from switchover.metadata.parity import Comparison, LogImage, MigrationState, Parity, TreeReading, compare
 from unit.kraft_spoilers import parity
 from unit.pictures import NOW, Cluster, moment, value, with_fact
 

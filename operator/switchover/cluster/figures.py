@@ -9,7 +9,7 @@ from switchover.cluster import modes, names
 from switchover.cluster.picture import Picture
 from switchover.cluster.status import STEPS, dual_write
 from switchover.engine.figures import Figure, Metric, on_record
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from switchover.zookeeper.nodes import ControllerNode
 
 METADATA_TYPE = {

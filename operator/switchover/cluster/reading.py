@@ -15,7 +15,7 @@ from switchover.engine.gate import Unseen, Verdict, seen, unknown, wait
 from switchover.engine.rollout import Phase
 from switchover.kafka.node import BrokerExamination, Quorum
 from switchover.kubernetes.workloads import Pod, Workload
-from switchover.metadata.image import LogImage, MigrationState
+from switchover.metadata.parity import LogImage, MigrationState
 from switchover.network.addresses import Address
 from switchover.reasons.cluster import (
     CONTROLLER_COMING_UP,
@@ -27,8 +27,7 @@ from switchover.reasons.cluster import (
 from switchover.reasons.preflight import BROKERS_NOT_IDENTIFIED, KUBERNETES_UNKNOWN
 from switchover.reasons.walk import BROKER_SILENT, NOT_OBSERVED, WRONG_MODE
 from switchover.text.command import command, kubectl
-from switchover.zookeeper.groups import ZooKeeperGroup
-from switchover.zookeeper.nodes import MigrationNode, ZooKeeperState, ZooKeeperTopics
+from switchover.zookeeper.nodes import MigrationNode, ZooKeeperGroup, ZooKeeperState, ZooKeeperTopics
 
 T = TypeVar("T")
 NEW_POD_ANSWERS = "its new pod answers; its log says why it does not"

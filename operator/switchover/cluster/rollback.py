@@ -17,7 +17,7 @@ from switchover.cluster.picture import Picture
 from switchover.cluster.reading import broker_workloads, is_claimed, leading_controller, pods_of_controllers
 from switchover.engine.effects import Delete, Effect, patch_stateful_set, replacement
 from switchover.engine.rollout import BatchSize, Sight
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from switchover.zookeeper.nodes import ZooKeeperState
 
 

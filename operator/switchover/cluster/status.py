@@ -39,7 +39,7 @@ from switchover.engine.pace import Pace, Spent, with_batch
 from switchover.engine.plan import Decision
 from switchover.engine.position import NodeRecord, Position
 from switchover.engine.record import Outlook, shared
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from switchover.reasons.cluster import QUORUM_VOLUMES_LOST, VOLUME_REPLACED
 
 # --- on record ------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from switchover.api.kafka_migration import NodeMode
 from switchover.engine.plan import Step
 from switchover.engine.rollout import P
 from switchover.engine.windows import Work
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 
 _UPGRADED = frozenset({NodeMode.ZOOKEEPER, NodeMode.ZOOKEEPER_PINNED})
 _RAISED = _UPGRADED | {NodeMode.ZOOKEEPER_RAISED}

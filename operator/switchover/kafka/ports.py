@@ -11,7 +11,7 @@ from switchover.kafka.group import BrokerGroups, Group, OffsetsTopic, Readiness
 from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum, TopicIds, WholeView
 from switchover.lag.group import Membership
 from switchover.metadata.cluster import Entity
-from switchover.metadata.image import LogImage
+from switchover.metadata.parity import LogImage
 from switchover.network.addresses import Address
 from switchover.shared.partition import TopicPartition
 

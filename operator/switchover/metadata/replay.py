@@ -11,7 +11,7 @@ from typing import Any
 
 from switchover.metadata.cluster_replay import ClusterReplay, InconsistentLogError
 from switchover.metadata.decode import Record
-from switchover.metadata.image import BrokerRegistration, LogImage, MigrationState
+from switchover.metadata.parity import BrokerRegistration, LogImage, MigrationState
 
 METADATA_VERSION = "metadata.version"
 _FENCING = {-1: False, 0: None, 1: True}                    # BrokerRegistrationChange; None leaves it as it was

@@ -12,8 +12,15 @@ from switchover.coordination.world import World
 from switchover.metadata.parity import TreeReading
 from switchover.network.addresses import Address
 from switchover.shared.partition import TopicPartition
-from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
-from switchover.zookeeper.nodes import ControllerNode, MigrationNode, ZooKeeperRights, ZooKeeperState, ZooKeeperTopics
+from switchover.zookeeper.nodes import (
+    ControllerNode,
+    IdleGroups,
+    MigrationNode,
+    ZooKeeperGroup,
+    ZooKeeperRights,
+    ZooKeeperState,
+    ZooKeeperTopics,
+)
 from switchover.zookeeper.tree import Tree
 
 

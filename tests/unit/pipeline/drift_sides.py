@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from fakes.metadata_sides import from_nodes, nodes_of, records_of
 from switchover.metadata.cluster import ClusterMetadata
-from switchover.metadata.image import LogImage, MigrationState
-from switchover.metadata.parity import TreeReading
+from switchover.metadata.parity import LogImage, MigrationState, TreeReading
 from switchover.metadata.replay import Replay
 from switchover.pipeline.drift.judgement import Unread
 

@@ -22,10 +22,9 @@ from switchover.metadata.cluster import (
     Resource,
     Topic,
 )
-from switchover.metadata.image import LogImage, MigrationState
-from switchover.metadata.parity import TreeReading
+from switchover.metadata.parity import LogImage, MigrationState, TreeReading
 from switchover.pipeline.config import Config, DriftSettings, ZooKeeper
-from switchover.pipeline.drift.job import summary
+from switchover.pipeline.drift.job import both_sides, summary, voters
 from switchover.pipeline.drift.judgement import (
     LONGEST,
     Judgement,
@@ -38,7 +37,6 @@ from switchover.pipeline.drift.judgement import (
     shown,
     size,
 )
-from switchover.pipeline.drift.sides import both_sides, voters
 from switchover.pipeline.outcome import BadConfig
 from unit.pipeline.drift_sides import FakeSides, log, tree
 

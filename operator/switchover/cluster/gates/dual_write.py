@@ -21,7 +21,7 @@ from switchover.cluster.reading import (
 )
 from switchover.engine.gate import Gate, Verdict, answered, fail, passed, seen, unknown, wait
 from switchover.metadata.cluster import ABSENT, LIMIT, QUOTA, SCRAM_USER, Difference
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from switchover.reasons.cluster import (
     CLAIMED_NOT_COPIED,
     DUAL_WRITE_BEHIND,

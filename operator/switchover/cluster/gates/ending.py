@@ -16,7 +16,7 @@ from switchover.cluster.reading import kubernetes_of, log_of, samples, silence, 
 from switchover.engine.gate import Gate, Verdict, fail, passed, seen, several, unknown, wait
 from switchover.kubernetes.reports import started_with
 from switchover.kubernetes.workloads import JobRun, Workload
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from switchover.reasons.walk import (
     BROKER_SILENT,
     CONTROLLER_FLAGGED,

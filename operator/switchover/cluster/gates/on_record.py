@@ -25,8 +25,8 @@ from switchover.engine.position import NodeRecord
 from switchover.engine.record import RECORD
 from switchover.engine.windows import utc
 from switchover.kafka.node import NOT_LISTENING
-from switchover.metadata.image import MigrationState
 from switchover.metadata.names import cluster_id
+from switchover.metadata.parity import MigrationState
 from switchover.reasons.cluster import METADATA_LOG_UNKNOWN
 from switchover.reasons.walk import AWAITING_APPROVAL, CLUSTER_ID_CHANGED, NOT_OBSERVED, RECORD_CONTRADICTED
 from switchover.text.command import kubectl

@@ -16,7 +16,7 @@ from switchover.cluster.reading import (
 )
 from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown, wait
 from switchover.kafka.node import NOT_LISTENING, Quorum
-from switchover.metadata.image import LogImage, MigrationState
+from switchover.metadata.parity import LogImage, MigrationState
 from switchover.reasons.cluster import (
     CONTROLLER_NOT_READY,
     CONTROLLER_SILENT,

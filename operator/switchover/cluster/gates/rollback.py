@@ -19,7 +19,7 @@ from switchover.cluster.reading import (
 )
 from switchover.engine.gate import Gate, Verdict, passed, seen, unknown, wait
 from switchover.kafka.node import NOT_LISTENING
-from switchover.metadata.image import MigrationState
+from switchover.metadata.parity import MigrationState
 from switchover.reasons.cluster import METADATA_LOG_UNKNOWN
 from switchover.reasons.walk import (
     BROKER_SILENT,

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable
 from switchover.answers.clock import Clock
 from switchover.answers.errors import Refused, Unreachable
 from switchover.answers.observed import NOT_ASKED, Known, Observed, Unknown
-from switchover.metadata.image import LogImage, MigrationState
-from switchover.metadata.parity import Comparison, Parity, TreeReading, compare
+from switchover.metadata.parity import Comparison, LogImage, MigrationState, Parity, TreeReading, compare
 
 PAUSE_SECONDS = 5.0
 """Between two readings of the tree; after one that took longer than half of it, twice what that took."""

@@ -10,7 +10,7 @@ from switchover.engine.gate import Verdict, check, info, seen, unknown, warn
 from switchover.reasons.cluster import ZOOKEEPER_UNKNOWN
 from switchover.reasons.groups import GROUP_UNKNOWN
 from switchover.reasons.notes import GROUP_HAS_NO_MEMBERS, IDLE_GROUPS_UNREAD, IDLE_ZOOKEEPER_GROUP, ZOOKEEPER_GROUP
-from switchover.zookeeper.groups import ZooKeeperGroup
+from switchover.zookeeper.nodes import ZooKeeperGroup
 
 GROUPS_TOLD = 20
 

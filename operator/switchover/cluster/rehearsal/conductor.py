@@ -22,9 +22,9 @@ from switchover.cluster.rehearsal.report import TO_DUAL_WRITE, Report
 from switchover.cluster.rehearsal.settings import JUTE_MAXBUFFER, Attempt, Command, Ids, Place, zookeeper
 from switchover.kafka.ports import KafkaNodes, Registrar
 from switchover.metadata.cluster import Difference, difference
-from switchover.metadata.image import LogImage, MigrationState
 from switchover.metadata.names import cluster_id
 from switchover.metadata.node_json import document, text
+from switchover.metadata.parity import LogImage, MigrationState
 from switchover.network.addresses import Address
 from switchover.zookeeper.ports import ReplicaNodes, ReplicaTree
 from switchover.zookeeper.tree import Tree

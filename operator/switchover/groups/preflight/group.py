@@ -12,8 +12,7 @@ from switchover.groups.gates.membership import NO_FOREIGN_MEMBERS, PODS_ARE_MEMB
 from switchover.groups.gates.protocol import check_plain_assignments
 from switchover.groups.picture import ORIGINAL, Picture
 from switchover.groups.reading import group_of, partitions_of
-from switchover.kafka.group import Group, GroupState, GroupType
-from switchover.kafka.movable import Kind, Obstacle, Standing, obstacles
+from switchover.kafka.group import Group, GroupState, GroupType, Kind, Obstacle, Standing, obstacles
 from switchover.reasons.groups import (
     ALREADY_MOVED,
     BRIDGE_MISSING,

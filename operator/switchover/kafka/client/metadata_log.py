@@ -29,7 +29,7 @@ from kio.static.primitive import i32, i32Timedelta, i64
 from switchover.answers.errors import Refused, Unreachable
 from switchover.kafka.client.connection import Connection, succeeded
 from switchover.metadata.decode import MetadataLogError, decode
-from switchover.metadata.image import LogImage
+from switchover.metadata.parity import LogImage
 from switchover.metadata.replay import Replay
 from switchover.network.addresses import Address
 

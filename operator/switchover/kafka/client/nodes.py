@@ -4,21 +4,27 @@ Ordinary clients choose the node themselves, and neither controllers nor the met
 """
 
 import asyncio
+import uuid
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 
+from kio.schema.alter_client_quotas.v1 import AlterClientQuotasRequest, AlterClientQuotasResponse
+from kio.schema.alter_client_quotas.v1.request import EntityData, EntryData, OpData
+from kio.schema.broker_registration.v4 import BrokerRegistrationRequest, BrokerRegistrationResponse
+from kio.schema.broker_registration.v4.request import Feature, Listener
 from kio.schema.describe_quorum.v1 import DescribeQuorumRequest, DescribeQuorumResponse
 from kio.schema.describe_quorum.v1.request import PartitionData, TopicData
 from kio.schema.describe_quorum.v1.response import ReplicaState
+from kio.schema.errors import ErrorCode
 from kio.schema.list_partition_reassignments.v0 import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
-from kio.static.primitive import i32
+from kio.schema.types import BrokerId
+from kio.static.primitive import f64, i16, i32, u16
 
 from switchover.answers.errors import Refused, Unreachable
 from switchover.kafka.client.connection import Connection, api_versions, connected, succeeded
-from switchover.kafka.client.controllers import set_quota
 from switchover.kafka.client.metadata import WholeViews, addresses, metadata, topic_ids
 from switchover.kafka.client.metadata_log import METADATA_TOPIC, MetadataLog
 from switchover.kafka.client.partition_logs import DEBUGGER, LATEST, READ_UNCOMMITTED, list_offsets
@@ -31,8 +37,9 @@ from switchover.kafka.client.settings import (
 )
 from switchover.kafka.limits import ANSWER_SECONDS, NODE_SECONDS
 from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum, Replica, TopicIds, WholeView
+from switchover.kafka.ports import LISTENER
 from switchover.metadata.cluster import Entity
-from switchover.metadata.image import LogImage
+from switchover.metadata.parity import LogImage
 from switchover.metadata.replay import METADATA_VERSION
 from switchover.network.addresses import Address
 from switchover.network.credentials import ANYWHERE, AllowedServers
@@ -194,3 +201,48 @@ async def _answers(questions: list[asyncio.Task[Quorum]]) -> list[Quorum]:
 
 def _replicas(states: tuple[ReplicaState, ...]) -> dict[int, Replica]:
     return {state.replica_id: Replica(state.log_end_offset, state.last_fetch_timestamp) for state in states}
+
+
+async def set_quota(controller: Address, connection: Connection, entity: Entity, key: str, value: float | None) -> None:
+    """Set one key of one entity's quotas by the controller that leads (KIP-546). None removes it, and one that is not there
+    is no error. `kafka-configs.sh` cannot: it asks for the quotas first, and no controller answers that.
+
+    Raises Refused when the user lacks AlterConfigs on the cluster, else Unreachable, also for a controller that does not
+    lead any more.
+    """
+    answer = await connection.ask(AlterClientQuotasRequest(entries=(EntryData(
+        entity=tuple(EntityData(entity_type=kind, entity_name=name) for kind, name in entity),
+        ops=(OpData(key=key, value=f64(value or 0.0), remove=value is None),),
+    ),), validate_only=False), AlterClientQuotasResponse)
+    if len(answer.entries) != 1:
+        raise Unreachable(f"{controller}: answered without the quota")
+    succeeded(controller, answer.entries[0].error_code, f"change the quota {key}", "AlterConfigs")
+
+
+DISCARD = 9
+"""The port of a stand-in: nobody listens there, and no controller connects to a broker that is fenced."""
+
+
+async def register(controller: Address, brokers: Iterable[int], cluster_id: str, level: int,
+                   seconds: float) -> Mapping[int, str]:
+    """Register each of these as a migrating broker whose metadata.version is `level`; Kafka's errors for those refused.
+
+    That is all that the migration driver asks of them (docs/rehearsal.md). They send no heartbeat, so they stay fenced: no
+    connection is opened to them, and they lose no partition. Raises Unreachable and Refused.
+    """
+    refused, supported = {}, i16(level)
+    async with connected(controller, security({}, ANYWHERE), seconds) as connection:
+        for broker in brokers:
+            answer = await connection.ask(BrokerRegistrationRequest(
+                broker_id=BrokerId(broker),
+                cluster_id=cluster_id,
+                incarnation_id=uuid.uuid4(),
+                listeners=(Listener(name=LISTENER, host="127.0.0.1", port=u16(DISCARD), security_protocol=i16(0)),),
+                features=(Feature(name=METADATA_VERSION, min_supported_version=supported, max_supported_version=supported),),
+                rack=None,
+                is_migrating_zk_broker=True,
+                log_dirs=(uuid.uuid4(),),
+            ), BrokerRegistrationResponse)
+            if answer.error_code is not ErrorCode.none:
+                refused[broker] = answer.error_code.name.upper()
+    return refused

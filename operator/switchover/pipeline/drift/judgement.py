@@ -13,8 +13,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from switchover.metadata.cluster import ABSENT, LIMIT, ClusterMetadata, Difference
-from switchover.metadata.image import LogImage, MigrationState
-from switchover.metadata.parity import Comparison, TreeReading, compare
+from switchover.metadata.parity import Comparison, LogImage, MigrationState, TreeReading, compare
 
 
 class Unread(Exception):

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from switchover.kafka.group import GroupState, GroupType, MemberProtocol
-from switchover.kafka.movable import Kind, Standing, obstacles
+from switchover.kafka.group import GroupState, GroupType, Kind, MemberProtocol, Standing, obstacles
 
 
 class Storage(StrEnum):

@@ -9,7 +9,7 @@ from switchover.coordination.layout import CONSUMERS, Layout
 from switchover.coordination.mode import parsed
 from switchover.zookeeper.client.session import ZooKeeperSession
 from switchover.zookeeper.client.znode_slices import Call, List, Read, Slices
-from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
+from switchover.zookeeper.nodes import IdleGroups, ZooKeeperGroup
 
 READS = 20_000              # nodes of offsets in one sweep: about ten seconds
 TOGETHER = 10               # groups whose offsets are read together: by so many a sweep may go beyond READS

@@ -35,8 +35,7 @@ from switchover.zookeeper.client.session import NO_SUCH_NAME, ZooKeeperSession, 
 from switchover.zookeeper.client.topics import StateReader, TopicReader
 from switchover.zookeeper.client.tree import TreeReader
 from switchover.zookeeper.client.znode_slices import Node
-from switchover.zookeeper.groups import IdleGroups, ZooKeeperGroup
-from switchover.zookeeper.nodes import ZooKeeperRights, ZooKeeperState, ZooKeeperTopics
+from switchover.zookeeper.nodes import IdleGroups, ZooKeeperGroup, ZooKeeperRights, ZooKeeperState, ZooKeeperTopics
 
 EPOCH = "/controller_epoch"
 FORBIDDEN = "srvr is not executed because it is not in the whitelist."
