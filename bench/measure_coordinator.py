@@ -25,7 +25,7 @@ from adapters.servers import Server
 from adapters.simulated_members import Crowd, Topic, crowd
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import MemberProtocol
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 
 TOPIC = Topic("orders", 1000)
 GROUP_SIZE = 200

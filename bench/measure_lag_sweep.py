@@ -27,7 +27,7 @@ from switchover.lag.collector import LagCollector
 from switchover.lag.group import Membership, group_of
 from switchover.lag.thresholds import Thresholds
 from switchover.lag.window import Asked
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 
 SWEEPS = 11
 SHARED = 10                 # groups that read the same topic

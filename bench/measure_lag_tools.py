@@ -39,7 +39,7 @@ from apiserver.processes import port
 from measure_coordinator import memory
 from switchover.kafka.client.connection import connected
 from switchover.kafka.client.coordinator import find_coordinators
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.network.security import security
 
 SHARED = 10                 # groups that read the same topic

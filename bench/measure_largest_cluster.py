@@ -51,8 +51,8 @@ from switchover.lag.window import Asked
 from switchover.metadata.cluster import Acl, Assignment, ClusterMetadata, Resource, Topic
 from switchover.metadata.parity import LogImage, TreeReading, compare
 from switchover.metadata.tree import state_path
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 from switchover.zookeeper.client.copying import KazooTree
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from switchover.zookeeper.tree import COPIED, Tree

@@ -39,8 +39,8 @@ from switchover.kafka.client.metadata_log import MAX_BYTES, MetadataLog
 from switchover.metadata.cluster import Acl, Assignment, ClusterMetadata, Resource, Topic
 from switchover.metadata.parity import TreeReading, compare
 from switchover.metadata.schema import RECORDS
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from unit.test_metadata_decode import record_bytes
 

@@ -31,7 +31,7 @@ from switchover.cluster.rehearsal.report import TO_DUAL_WRITE
 from switchover.cluster.rehearsal.settings import masked
 from switchover.metadata.cluster import Acl, Assignment, ClusterMetadata, Topic
 from switchover.metadata.tree import state_path
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.zookeeper.client.copying import KazooTree
 from switchover.zookeeper.tree import COPIED, Tree
 

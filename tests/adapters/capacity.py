@@ -13,8 +13,8 @@ from switchover.kafka.client.connection import connected
 from switchover.kafka.client.coordinator import Coordinator
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import GroupState
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 from switchover.network.security import security
 from unit.group_pictures import moment, spec_of
 

@@ -19,8 +19,8 @@ from switchover.answers.errors import Refused, Unreachable
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kubernetes.client.api_server import connect
 from switchover.kubernetes.client.reflector import WatchedServer
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 from switchover.process.metrics import Metrics
 from switchover.process.probe import answering, metrics
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper

@@ -32,8 +32,8 @@ from patience import stretched
 from switchover.kafka.client.connection import connected
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import GroupState
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 from switchover.network.security import security
 
 SESSION = i32Timedelta.parse(timedelta(minutes=5))      # longer than any test: nobody sends heartbeats

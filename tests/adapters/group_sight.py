@@ -13,8 +13,8 @@ from switchover.groups import preflight
 from switchover.groups.gates.protocol import to_consumer
 from switchover.groups.picture import Picture
 from switchover.kafka.client.groups import WireGroups
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 from unit.group_pictures import moment, spec_of, value, with_fact, with_pod
 
 

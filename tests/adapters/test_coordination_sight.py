@@ -35,7 +35,7 @@ from switchover.groups.picture import Picture
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.kafka.group import GroupState
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.shared.partition import TopicPartition
 from switchover.zookeeper.client.coordination import KazooZooKeeperGroups
 from unit.group_pictures import BRIDGED, moment, spec_of, value, workload_of

@@ -21,8 +21,8 @@ from switchover.cluster.modes import METADATA_LEVELS
 from switchover.cluster.rehearsal.settings import Attempt, Ids, Place
 from switchover.kafka.client.nodes import register
 from switchover.metadata.kafka_config import Unwritable, unwritable
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 from switchover.zookeeper.client.copying import KazooTree
 from switchover.zookeeper.tree import Tree
 from unit.kraft_gates import dual_write

@@ -20,8 +20,8 @@ from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.door import edits
 from switchover.kafka.node import LogDirectory
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from switchover.zookeeper.nodes import ZooKeeperRights
 from unit.pictures import NOW, moment, with_fact

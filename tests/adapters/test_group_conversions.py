@@ -43,8 +43,8 @@ from switchover.kafka.client.offsets import WireOffsets
 from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol
 from switchover.lag.group import TopicPartition
 from switchover.lag.window import Asked
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 
 TOPIC = "converted"
 WANTED, GIVEN = subscription(TOPIC), assignment(TOPIC, 0, 1)

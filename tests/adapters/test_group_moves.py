@@ -22,8 +22,8 @@ from switchover.groups.gates.membership import ALL_MOVED, NO_FOREIGN_MEMBERS
 from switchover.groups.gates.protocol import PLAIN_ASSIGNMENTS
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 
 PARTITIONS = 4
 MEMBERS = 2

@@ -32,8 +32,8 @@ from switchover.groups.gates.protocol import PLAIN_ASSIGNMENTS, PROBE_EXPIRED
 from switchover.kafka.client.coordinator import NOTHING_SUBSCRIBED
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import Group, GroupState, GroupType
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 from unit.group_pictures import NOW
 
 PARTITIONS = 4

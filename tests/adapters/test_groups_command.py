@@ -27,8 +27,8 @@ from switchover.kafka.client.connection import Connection, Versions
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import GroupState
 from switchover.kafka.limits import EVERY_GROUP_SECONDS
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 
 
 async def run(*arguments: str) -> tuple[int, Any, str]:

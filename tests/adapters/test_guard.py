@@ -9,7 +9,7 @@ from adapters.clusters import kafka_cluster
 from adapters.servers import ServerError
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.door.mount import GUARD
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 

@@ -38,8 +38,8 @@ from switchover.cluster.picture import is_older
 from switchover.engine.gate import Verdict
 from switchover.groups.coordination.brokers import check_brokers_visible
 from switchover.metadata.parity import LogImage, MigrationState
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from switchover.zookeeper.nodes import ZooKeeperState
 

@@ -14,7 +14,7 @@ from kazoo.security import make_digest_acl
 from adapters.servers import ZooKeeperServer
 from switchover.answers.errors import Refused, Unreachable
 from switchover.coordination.mode import Mode
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.zookeeper.client import legacy_groups
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from switchover.zookeeper.nodes import ZooKeeperGroup

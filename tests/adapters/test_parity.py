@@ -50,8 +50,8 @@ from switchover.cluster.gates.dual_write import are_ended_by_a_new_leader
 from switchover.kafka.client.connection import connected
 from switchover.metadata.cluster import ClusterMetadata, Difference, Resource, Topic
 from switchover.metadata.parity import Comparison, LogImage, MigrationState, Parity, TreeReading, compare
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 from switchover.network.security import security
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 

@@ -19,7 +19,7 @@ from pipeline.few_rows import FEW_ROWS
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.metadata.cluster import ClusterMetadata
 from switchover.metadata.parity import LogImage, MigrationState
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.pipeline.config import Config, DriftSettings, Kafka, Spark, ZooKeeper
 from switchover.pipeline.drift import job
 from switchover.pipeline.outcome import Outcome, Progress

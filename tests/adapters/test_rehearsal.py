@@ -29,7 +29,7 @@ from switchover.cluster.rehearsal import report as reports
 from switchover.cluster.rehearsal.processes import SharedDirectory
 from switchover.cluster.rehearsal.report import TREE_DIGEST, Report
 from switchover.cluster.rehearsal.settings import masked
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.zookeeper.client.copying import NODE_BYTES, KazooTree
 from switchover.zookeeper.tree import Tree, to_create
 

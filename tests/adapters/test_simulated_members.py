@@ -20,7 +20,7 @@ from switchover.api.status import Verdict as Outcome
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import GroupType, MemberProtocol
 from switchover.lag.group import TopicPartition
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 
 CLASSIC, CONSUMER = MemberProtocol.CLASSIC, MemberProtocol.CONSUMER
 SESSION, INTERVAL = 10.0, 2.0

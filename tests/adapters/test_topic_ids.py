@@ -22,7 +22,7 @@ from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Verdict
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from unit.pictures import BROKERS, NOW, moment, with_fact
 from unit.preflight_pictures import check, topics, wanted

@@ -45,9 +45,8 @@ from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.lag.window import Asked
 from switchover.metadata.parity import MigrationState
-from switchover.network.access import Access
 from switchover.network.addresses import Address
-from switchover.network.credentials import KAFKA, allowed_servers
+from switchover.network.credentials import KAFKA, Access, allowed_servers
 
 FETCH, DESCRIBE_QUORUM, FETCH_SNAPSHOT, SASL_HANDSHAKE = 1, 55, 59, 17
 METADATA, OFFSET_FETCH, FIND_COORDINATOR, SASL_AUTHENTICATE = 3, 9, 10, 36

@@ -51,8 +51,8 @@ from switchover.kafka.group import (
 )
 from switchover.kafka.ports import Cluster
 from switchover.lag.group import TopicPartition
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 from switchover.network.security import Security, security
 
 PARTITIONS = 6

@@ -17,7 +17,7 @@ from switchover.answers.errors import Refused
 from switchover.cli.main import app
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import OffsetsTopic, Readiness
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 
 
 @pytest.fixture(scope="module")

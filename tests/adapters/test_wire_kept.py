@@ -16,7 +16,7 @@ from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.kafka.group import GroupState
 from switchover.lag.window import Asked
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 
 GROUPS = 60
 

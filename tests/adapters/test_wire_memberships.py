@@ -18,8 +18,8 @@ from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.coordinator import Coordinators
 from switchover.kafka.client.groups import WireGroups
 from switchover.lag.group import Membership, TopicPartition
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ from switchover.lag.thresholds import Thresholds
 from switchover.lag.verdicts import Effect, Verdict
 from switchover.lag.watch import Assessment
 from switchover.lag.window import Asked, Sweep
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 
 QUICK = Thresholds(poll=2000, window=120_000, min_samples=4, min_span=500, max_time_lag=2000, min_time_lag=1000,
                    slo_ceiling=3000, max_stall=2000, min_quiet=2000, pass_evaluations=3, pass_time=500,

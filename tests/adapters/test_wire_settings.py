@@ -35,8 +35,8 @@ from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.lag.group import Membership
 from switchover.lag.window import Asked
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 
 
 def created(servers: str, partitions: int = 1, config: dict[str, str] | None = None) -> str:

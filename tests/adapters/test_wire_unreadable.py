@@ -28,7 +28,7 @@ from switchover.lag.group import TopicPartition as Named
 from switchover.lag.unreadable import Stretch
 from switchover.lag.verdicts import Verdict
 from switchover.lag.window import Asked
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.network.security import security
 
 

@@ -21,8 +21,8 @@ from adapters.eventually import eventually
 from adapters.servers import ZooKeeperServer, loopback
 from patience import stretched
 from switchover.answers.errors import Fenced, NotListening, Refused, Unreachable
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from switchover.zookeeper.nodes import MigrationNode
 

@@ -17,7 +17,7 @@ from switchover.coordination.layout import Layout
 from switchover.coordination.mode import Mode
 from switchover.coordination.registration import Registration
 from switchover.coordination.world import Owner
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.shared.partition import TopicPartition
 from switchover.zookeeper.client.coordination import KazooZooKeeperGroups
 

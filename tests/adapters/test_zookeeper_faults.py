@@ -16,7 +16,7 @@ from switchover.consumer.sessions import Lease, Sessions
 from switchover.consumer.sessions import Unreachable as NoSession
 from switchover.consumer.settings import parsed
 from switchover.coordination.registration import Registration
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 GRANTED = bytes.fromhex("00000024 00000000 00000fa0 0000000000000001 00000010") + bytes(16)

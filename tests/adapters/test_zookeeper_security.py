@@ -14,8 +14,8 @@ from adapters.certificates import Certificates
 from adapters.servers import ZooKeeperServer
 from patience import until
 from switchover.answers.errors import Refused, Unreachable
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 SECURE_PORT = 2281

@@ -18,7 +18,7 @@ from fakes.metadata_sides import config, nodes_of, topic_node
 from switchover.answers.errors import Refused
 from switchover.metadata.cluster import Acl, Assignment, ClusterMetadata, Hidden, Resource, Scram, Token, Topic
 from switchover.metadata.tree import TreeParser, state_path
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 
 ORDERS = Topic("AAAAAAAAAAAAAAAAAAAAAg", {0: Assignment((1, 2, 3)), 1: Assignment((2, 3, 1), adding=(1,))})

@@ -15,7 +15,7 @@ from switchover.api.meta import API_VERSION
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import MemberProtocol
 from switchover.kubernetes.client.api_server import ApiServer, NotFound, connect
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 
 TOPIC = Topic("orders", 12)
 BEGUN = "2026-11-28T00:00:00Z"

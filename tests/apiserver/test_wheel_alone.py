@@ -13,7 +13,7 @@ from adapters.eventually import eventually
 from adapters.group_members import assignment, classic_member, create_topic, subscription
 from installed import Installation, built_wheel, installed
 from switchover.kafka.client.groups import WireGroups
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from switchover.api.consumer_group_migration import ConsumerGroupMigration
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.kafka.client.connection import Connection
 from switchover.kubernetes.client.pods import read_member_pod
-from switchover.network.access import Access
 from switchover.network.addresses import Address, canonical, looked_up, search_list
+from switchover.network.credentials import Access
 from switchover.network.security import security
 from switchover.process import connections
 from switchover.process.connections import Connections, GroupConnections, GroupOpeners, Openers

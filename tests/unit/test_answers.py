@@ -15,7 +15,7 @@ from switchover.kafka.client.shared_groups import SharedGroups
 from switchover.kafka.ports import Groups
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.survey import GRANTED_SECONDS, REFUSED_SECONDS, KubernetesSurvey
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.process.connections import Clusters
 
 

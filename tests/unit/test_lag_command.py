@@ -21,7 +21,7 @@ from switchover.lag.group import Membership, TopicPartition
 from switchover.lag.samples import NONE
 from switchover.lag.verdicts import Effect
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 
 DEFAULT = thresholds_of(15, 8, 120)
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)

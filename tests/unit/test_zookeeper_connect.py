@@ -4,7 +4,7 @@ import pytest
 from kazoo.client import KazooClient
 from pydantic import ValidationError
 
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.zookeeper.client.zookeeper import KazooZooKeeper
 from unit.pictures import spec_of
 

@@ -17,7 +17,7 @@ from switchover.text.visible import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from switchover.network.access import Access
+    from switchover.network.credentials import Access
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
                   context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
@@ -134,7 +134,7 @@ _PLACE = {
 def access_to(servers: str, file: Path | None) -> "Access":
     """Kafka with the rights of those client properties. Refused when they cannot be read."""
     from switchover.answers.errors import Refused
-    from switchover.network.access import Access
+    from switchover.network.credentials import Access
     from switchover.text import properties_file
 
     try:

@@ -21,7 +21,7 @@ from switchover.groups.preview import Goal, of_brokers, of_group
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.group import Group, GroupState, GroupType, MemberProtocol, SeenGroup
 from switchover.kafka.limits import EVERY_GROUP_SECONDS
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.text.visible import printable
 
 COLUMNS = ("GROUP", "TYPE", "PROTOCOL", "STRATEGY", "STATE", "MEMBERS", "READY", "IN THE WAY")

@@ -18,7 +18,7 @@ from switchover.lag.thresholds import Thresholds
 from switchover.lag.verdicts import Effect
 from switchover.lag.watch import Assessment
 from switchover.lag.window import Asked, GroupOffsets, Reading
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 
 EXIT_CODES = {Effect.PASS: 0, Effect.FAIL: 1, Effect.HOLD: 3, Effect.INCONCLUSIVE: 3}
 """2 is for what cannot be asked at all."""

@@ -17,7 +17,7 @@ from switchover.cluster.rehearsal.processes import SharedDirectory
 from switchover.cluster.rehearsal.report import TREE_DIGEST, Report
 from switchover.cluster.rehearsal.settings import Place
 from switchover.kafka.client.nodes import KafkaWire, register
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.text.visible import printable
 from switchover.zookeeper.client.copying import KazooTree
 from switchover.zookeeper.tree import Tree

@@ -29,12 +29,12 @@ from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.lag.window import GroupOffsets
 from switchover.metadata.passwords import ENCODER_SECRET
-from switchover.network.access import Access
 from switchover.network.addresses import Address, search_list
 from switchover.network.credentials import (
     ANYWHERE,
     KAFKA,
     ZOOKEEPER,
+    Access,
     AllowedServers,
     Unusable,
     allowed_servers,

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from switchover.answers.errors import Refused, Unreachable
 from switchover.kafka.client.connection import Connection, talking
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 from switchover.network.security import Security, security
 
 CONNECTIONS = 32            # at a time

@@ -37,8 +37,8 @@ from switchover.kafka.limits import ANSWER_SECONDS
 from switchover.kafka.ports import Cluster
 from switchover.lag.group import Membership
 from switchover.metadata.replay import METADATA_VERSION
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 
 GROUP_VERSION = "group.version"
 OFFSETS_TOPIC = "__consumer_offsets"

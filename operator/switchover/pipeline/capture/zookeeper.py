@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from switchover.answers.errors import Refused, Unreachable
 from switchover.coordination.layout import CONSUMERS
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.pipeline.capture.facts import now
 from switchover.pipeline.capture.transactions import Damaged, Log, Operation, Transaction
 from switchover.pipeline.config import Config, ZooKeeper, properties

@@ -14,8 +14,8 @@ from typing import Any
 from switchover.answers.errors import Refused, Unreachable
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.metadata.parity import LogImage, TreeReading
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 from switchover.pipeline.config import Config, properties
 from switchover.pipeline.drift.judgement import COLUMNS, Judgement, Row, Sides, Unread, judged, kind, rows, sentence
 from switchover.pipeline.outcome import BadConfig, Outcome, Progress

@@ -18,7 +18,7 @@ from kazoo.security import OPEN_ACL_UNSAFE
 
 from switchover.answers import memory
 from switchover.answers.errors import Refused
-from switchover.network.access import Access
+from switchover.network.credentials import Access
 from switchover.zookeeper.client import znodes
 from switchover.zookeeper.client.session import ZooKeeperSession, left
 from switchover.zookeeper.client.znode_slices import slices

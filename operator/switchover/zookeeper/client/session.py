@@ -31,8 +31,8 @@ from kazoo.retry import KazooRetry
 
 from switchover.answers import memory
 from switchover.answers.errors import Refused, Unreachable
-from switchover.network.access import Access
 from switchover.network.addresses import Address, looked_up
+from switchover.network.credentials import Access
 from switchover.shared.kazoo_frames import limit
 from switchover.zookeeper.client import security
 from switchover.zookeeper.client.security import TlsHandler, credentials, tls

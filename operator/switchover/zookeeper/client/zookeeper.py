@@ -27,8 +27,8 @@ from switchover.answers import memory
 from switchover.answers.errors import Fenced, NotListening, Refused, Unreachable
 from switchover.metadata.parity import TreeReading
 from switchover.metadata.tree import state_path
-from switchover.network.access import Access
 from switchover.network.addresses import Address
+from switchover.network.credentials import Access
 from switchover.zookeeper.client import security, znodes
 from switchover.zookeeper.client.legacy_groups import GroupReader
 from switchover.zookeeper.client.session import NO_SUCH_NAME, ZooKeeperSession, addresses_of, left
