@@ -7,7 +7,7 @@ import pytest
 
 from simulation.virtual_time import in_virtual_time
 from switchover.answers.errors import Refused, Unreachable
-from switchover.kafka.client.batching import EVERY_SECONDS, Question, Together
+from switchover.kafka.client.brokers import EVERY_SECONDS, Question, Together
 
 
 class Asked:

@@ -17,8 +17,7 @@ from switchover.answers.clock import Clock
 from switchover.answers.errors import Refused, Unreachable
 from switchover.answers.observed import Unknown
 from switchover.kafka.client import each_group
-from switchover.kafka.client.batching import Question, Together
-from switchover.kafka.client.brokers import Brokers
+from switchover.kafka.client.brokers import Brokers, Question, Together
 from switchover.kafka.client.connection import Connection, api_versions, succeeded
 from switchover.kafka.client.consumer_protocol import PROTOCOL_TYPE
 from switchover.kafka.client.coordinator import (

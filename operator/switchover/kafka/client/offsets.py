@@ -16,8 +16,7 @@ from kio.schema.offset_fetch.v8 import OffsetFetchRequest, OffsetFetchResponse
 from kio.schema.offset_fetch.v8.request import OffsetFetchRequestGroup
 from kio.schema.types import GroupId
 
-from switchover.kafka.client.batching import Question, Together
-from switchover.kafka.client.brokers import Brokers, batches
+from switchover.kafka.client.brokers import Brokers, Question, Together, batches
 from switchover.kafka.client.connection import Connection
 from switchover.kafka.client.coordinator import find_coordinators
 from switchover.kafka.client.metadata import addresses, metadata
