@@ -50,7 +50,7 @@ logging.getLogger("kazoo").setLevel(logging.INFO)
 
 class ZooKeeperSession:
     """`access.servers` is Kafka's `zookeeper.connect`: host:port,…/chroot. `access.properties` are read by
-    zookeeper_security.py.
+    security.py beside this.
 
     Every call ends within `seconds`, the wait for a connection included; only very many nodes take longer, as long as
     answers come. Names are resolved at each connection attempt, so servers may move. Raises Refused when the connect
