@@ -19,6 +19,7 @@ from switchover.cluster.plan import PLAN
 from switchover.engine.effects import Apply, DeletePod, Effect, Evict, Provide, WriteNodeFiles
 from switchover.engine.position import NodeRecord, Position
 from switchover.engine.rollout import BatchSize, Sight
+from switchover.groups.plan import plans
 from switchover.kubernetes.reports import REACH
 from switchover.zookeeper.nodes import ControllerNode
 from unit.pictures import (
@@ -47,6 +48,13 @@ STEPS = [step.name for step in PLAN.steps]
 def test_no_step_has_both_a_remediation_and_batches_that_can_be_void() -> None:
     """Of both, what ends a batch would be the same move on record (engine/status.py)."""
     assert not any(leg.void and leg.rescues for step in PLAN.steps for leg in (step.forward, step.back) if leg is not None)
+
+
+def test_batches_of_one_step_alone_can_be_void() -> None:
+    """It follows from gates that a restart wants before and after: whoever adds one voids batches without saying so."""
+    found = {(step.name, gate.name) for plan in (PLAN, *plans()) for step in plan.steps
+             for leg in (step.forward, step.back) if leg is not None for gate in leg.void}
+    assert found == {("ReleaseZooKeeper", "ZooKeeperStopped")}
 
 
 # --- the shape of the table ---------------------------------------------------------------------------------------------

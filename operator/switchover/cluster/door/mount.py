@@ -180,7 +180,7 @@ def short_name_cache(environment: Sequence[Mapping[str, Any]]) -> list[Mapping[s
 
 
 def own_name_cache(environment: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """What `short` was given."""
+    """What `short_name_cache` was given."""
     found: list[Mapping[str, Any]] = []
     for item in environment:
         own = item.get("value", "") if item["name"] == JVM_VARIABLE else ""
