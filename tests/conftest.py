@@ -4,7 +4,7 @@ import atexit
 import gc
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -13,6 +13,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
+import printed
 from budgets import COUNTED, TOO_SLOW, Budgets
 
 # The machine may be busy with servers of other layers: slowness is no finding of a property test. CI tells of a change and
@@ -74,6 +75,14 @@ def pytest_collection_finish() -> None:
     gc.enable()
     gc.set_threshold(20_000)
     atexit.register(gc.unfreeze)       # else DuckDB tells of leaks; not earlier: pytest looks through everything five times
+
+
+@pytest.fixture(autouse=True)
+def runs_what_is_printed(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A case has run a command that the product printed (tests/printed.py)."""
+    printed.pasted.clear()
+    yield
+    assert printed.pasted or request.node.get_closest_marker("case") is None, "this case ran no command"
 
 
 def layer(path: Path) -> str:
