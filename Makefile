@@ -67,7 +67,7 @@ lock: $(UV) ## resolve pyproject.toml into requirements/*.txt
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
-.PHONY: lint check coverage crds stories notice sbom test collected test-long browser shard ledger $(LAYERS)
+.PHONY: lint check coverage crds stories messages notice sbom test collected test-long browser shard ledger $(LAYERS)
 lint: debian venv ## ruff, mypy, import contracts, the ratchet, generated CRDs, sentences of the pages for users
 	$(call say,lint)
 	$(BIN)/ruff check
@@ -91,6 +91,9 @@ crds: venv ## write crds/ from the models (the chart's files/crds is a link to i
 stories: venv ## write tests/stories/ anew: what simulated migrations tell of themselves
 	rm -f tests/stories/*.txt
 	STORIES=write $(BIN)/pytest --numprocesses 2 -m 'story and not long' tests/unit tests/simulation
+
+messages: venv ## write tests/unit/golden/messages.txt: every message that a gate can give, on one page to review
+	MESSAGES=write $(BIN)/pytest tests/unit/test_messages.py
 
 notice: venv ## write NOTICE: the licence of every package that is shipped
 	$(BIN)/python tests/notice.py

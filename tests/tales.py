@@ -27,15 +27,19 @@ def assert_told(name: str, about: str, tale: Iterable[tuple[float, str]]) -> Non
     begin = lines[0][0]
     text = "".join(f"{line}\n" for line in (f"# {about}", "", *laid_out((_minutes(at - begin), line) for at, line in lines)))
     assert max(map(len, about.splitlines())) < WIDTH
-    file = STORIES / f"{name}.txt"
-    if os.environ.get("STORIES") == "write":
+    assert_golden(STORIES / f"{name}.txt", text, "STORIES")
+
+
+def assert_golden(file: Path, text: str, variable: str) -> None:
+    """That the file has this text. With `write` in the variable, which `make` of its name sets, it is written."""
+    if os.environ.get(variable) == "write":
         file.write_text(text, encoding="utf-8")
         return
-    kept = file.read_text(encoding="utf-8") if file.exists() else ""
-    if kept != text:
+    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    if before != text:
         differences = difflib.unified_diff(
-            kept.splitlines(), text.splitlines(), f"stories/{name}.txt", "as told now", lineterm="")
-        pytest.fail("\n".join([*differences, "", "If that is right, `make stories` writes it anew."]), pytrace=False)
+            before.splitlines(), text.splitlines(), f"{file.parent.name}/{file.name}", "as it is now", lineterm="")
+        pytest.fail("\n".join([*differences, "", f"If that is right, `make {variable.lower()}` writes it."]), pytrace=False)
 
 
 def _minutes(seconds: float) -> str:

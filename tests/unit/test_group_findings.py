@@ -374,6 +374,13 @@ FINDINGS = [
             "BaselineUnknown", "usual"),
     Finding("LagRecovered", "one stands", known("lag", assessment(spec_of(), frozenset({FIRST}))), WAIT, "LagUnhealthy",
             "orders"),
+    # what nobody answers
+    *(Finding(gate, f"{fact} unread", unread(fact), UNKNOWN, reason) for gate, fact, reason in (
+        ("Covered", "partitions", "PartitionsUnknown"), ("OffsetsReplicated", "offsets_topic", "OffsetsTopicUnknown"),
+        ("CoordinatorCapacity", "coordinated", "CoordinatorLoadUnknown"), ("LagHealthy", "lag", "LagUnknown"),
+        ("ProtocolReady", "readiness", "ReadinessUnknown"), ("StrategyOffered", "offered", "StrategiesUnknown"))),
+    Finding("MigrationPolicy", "no broker was asked", lambda picture: with_fact(picture, "brokers", {}), UNKNOWN,
+            "BrokersUnknown", "Kafka"),
     # the ends
     Finding("Soaked", "not yet", lambda picture: replace(picture, entered={"Settle": NOW - 10}), WAIT, "Soaking", "orders"),
     # the audit

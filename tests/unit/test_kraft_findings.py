@@ -240,8 +240,11 @@ FINDINGS = [
     # on record
     Finding("RecordHolds", "a log that still migrates", log(migration_state=ACTIVE), F, "RecordContradicted",
             "ReleaseZooKeeper"),
+    Finding("RecordHolds", "brokers of another cluster", lambda p: replace(p, recorded_cluster="MkU3OEVBNTcwNTJENDM2Qk"), F,
+            "ClusterIdChanged", "broker 0"),
     # parity
     Finding("Parity", "a difference that stays", parity(difference=True), W, "MetadataDiffers", "topic orders"),
+    Finding("Parity", "no comparison yet", lambda p: with_fact(p, "parity", Unknown("under way")), U, "ParityUnknown"),
     Finding("Parity", "differences that may be on their way", parity(), W, "ParityUnsettled", "metadata"),
     Finding("Parity", "a reading from before the step", parity(proven=True, at=NOW - 3600), W, "ParityUnsettled",
             "metadata"),

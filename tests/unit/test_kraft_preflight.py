@@ -204,6 +204,9 @@ BAD = [
     Bad("a broker that does not answer", lambda picture: with_fact(
         picture, "answers", {**picture.facts.answers, 1: Unknown("no answer within 3 s")}), "Versions", U, "BrokerSilent",
         "kafka-1"),
+    Bad("an upgrade to the image that runs", both(wanted(upgrade={"image": "kafka"}), lambda picture: spoil_each(
+        picture, "answers", lambda told: replace(told, api_keys={**told.api_keys, 1: 16}), 1)), "Versions", F,
+        "UpgradeChangesNothing", "is the image that kafka-1 runs"),
     # health
     Bad("a replica out of sync", lambda picture: spoil_each(picture, "views", lambda view: changed(
         view, lambda each: replace(each, isr=(0, 2)) if each.index == 0 else each), 1),

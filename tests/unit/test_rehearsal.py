@@ -191,14 +191,25 @@ def test_a_clean_course_has_nothing_to_say() -> None:
 
 
 EVIL = "/config/users/evil"
+ENDS = [
+    (Reached.NOTHING, "ClaimWouldNotCome"), (Reached.CLAIMED, "CopyWouldFail"), (Reached.COPIED, "DualWriteWouldNotBegin")]
 
 
-@pytest.mark.parametrize(("reached", "reason"), [
-    (Reached.NOTHING, "ClaimWouldNotCome"), (Reached.CLAIMED, "CopyWouldFail"), (Reached.COPIED, "DualWriteWouldNotBegin")])
+def planted_end(reached: Reached) -> Seen:
+    """A node ends the controller there."""
+    return Seen(Tree(planted("quota is no number")), (End(Course(reached, CAUSE), (EVIL,)),), PASSED)
+
+
+def unfound_end(reached: Reached) -> Seen:
+    """The controller ends there, and no node is found that does it."""
+    return Seen(TREE, (End(Course(reached, CAUSE), ()),), Course(reached, CAUSE))
+
+
+@pytest.mark.parametrize(("reached", "reason"), ENDS)
 def test_an_end_of_the_controller_is_told_by_how_far_it_got(reached: Reached, reason: str) -> None:
-    tree = Tree(planted("quota is no number"))
-    assert findings(PASSED, tree, End(Course(reached, CAUSE), (EVIL,))) == [("Blocker", reason, EVIL)]
-    (found,) = judged(Seen(tree, (End(Course(reached, CAUSE), ()),), Course(reached, CAUSE)), {}).findings
+    seen = planted_end(reached)
+    assert findings(PASSED, seen.tree, *seen.ends) == [("Blocker", reason, EVIL)]
+    (found,) = judged(unfound_end(reached), {}).findings
     assert (found.reason, found.subject) == (reason, "")
     assert "NumberFormatException in KRaftMigrationDriver" in found.message
 
@@ -214,7 +225,7 @@ def test_only_what_holds_nothing_but_the_fault_is_deleted(path: str, cure: str) 
     assert {each.cure for each in found if each.subject == path} == {cure}
 
 
-@pytest.mark.parametrize(("changes", "expected"), [
+CHANGES: list[tuple[dict[str, object], tuple[str, str, str] | None]] = [
     ({"waited_for": frozenset({9})}, ("Blocker", "DeadBrokerInAssignment", "/brokers/ids")),
     ({"refused": {2: "INVALID_REGISTRATION"}}, ("Blocker", "RegistrationWouldBeRefused", "/brokers/ids/2")),
     ({"unread": "only logs of 3.9"}, ("Blocker", "RehearsalIncomplete", "")),
@@ -236,24 +247,34 @@ def test_only_what_holds_nothing_but_the_fault_is_deleted(path: str, cure: str) 
      ("Blocker", "TopicWouldGo", "/brokers/topics/topic-2")),
     ({"after": clean() | {"/latest_producer_id_block": b'{"version":1,"broker":-1,"block_start":"5000"}'}}, None),
     ({"after": clean() | {"/brokers/topics/topic-3/partitions/1/state": b"{}", "/controller_epoch": b"9"}}, None),
-])
+]
+
+
+@pytest.mark.parametrize(("changes", "expected"), CHANGES)
 def test_what_was_seen_is_told_for_what_it_means(
         changes: dict[str, object], expected: tuple[str, str, str] | None) -> None:
     assert findings(replace(PASSED, **changes)) == ([expected] if expected else [])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("fault", "path", "expected"), [
+GOING = [
     ("ACLs not JSON", "/kafka-acl/Topic/evil", ("Blocker", "MetadataWouldBeLost")),
     ("ACLs without entries", "/kafka-acl/Topic/evil", ("Info", "NodeWouldBeDeleted")),
     ("settings of a topic that is gone", "/config/topics/gone", ("Info", "NodeWouldBeDeleted")),
     ("topic marked for deletion", "/brokers/topics/topic-7", ("Warning", "TopicWouldGo")),
-])
-def test_a_node_that_would_go_is_weighed_by_what_is_lost(fault: str, path: str, expected: tuple[str, str]) -> None:
+]
+
+
+def going(fault: str, path: str) -> Seen:
+    """Dual write deletes the node of this fault."""
     nodes = planted(fault)
     after = {each: data for each, data in nodes.items() if each != path}
-    topics = Tree(nodes).topics
-    course = replace(PASSED, after=after, canary=Canary(Process(), topics))
-    assert findings(course, Tree(nodes)) == [(*expected, path)]
+    return Seen(Tree(nodes), (), replace(PASSED, after=after, canary=Canary(Process(), Tree(nodes).topics)))
+
+
+@pytest.mark.parametrize(("fault", "path", "expected"), GOING)
+def test_a_node_that_would_go_is_weighed_by_what_is_lost(fault: str, path: str, expected: tuple[str, str]) -> None:
+    seen = going(fault, path)
+    assert findings(seen.course, seen.tree) == [(*expected, path)]
 
 
 def test_what_may_not_be_read_makes_it_incomplete_however_well_the_rest_went() -> None:
