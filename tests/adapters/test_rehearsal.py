@@ -126,7 +126,7 @@ async def test_the_brokers_own_classes_are_tried_and_those_that_end_a_node_are_n
     with running(replica, libs=libs) as place:
         found = await rehearse_replica.rehearsed(Tree(clean()), place, SharedDirectory(replica), "3.9", print, own)
     said = [(each.reason, each.message.partition(" (")[0]) for each in found.findings]
-    assert said == [("ClassDidNotStart", f"a node on KRaft did not come up with the brokers' own {key}")
+    assert said == [("ClassDidNotStart", f"a KRaft node did not start with the brokers' own {key}")
                     for key in ("authorizer.class.name", "principal.builder.class")]
     assert found.passed, "what they need beside is not known"
 
@@ -170,7 +170,7 @@ def test_a_start_script_with_no_kafka_beside_it_is_told_with_the_one_that_there_
     with running(replica, start=tmp_path / "kafka-server-start.sh") as place:
         assert not conduct(files, place, "3.9", message, given_of(clean()), print)
     assert message.read_text() == (
-        "the image has no kafka-run-class beside the brokers' start script: set in spec.brokers: start: {script:"
+        "the image has no kafka-run-class next to the brokers' start script: set in spec.brokers: start: {script:"
         f" {script}}}")
 
 

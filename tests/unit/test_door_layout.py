@@ -55,7 +55,7 @@ def test_the_container_is_the_one_named_the_only_one_or_the_one_called_like_kafk
 
 @pytest.mark.parametrize(("names", "named", "told"), [
     (["kafka"], "broker", "there is no container broker; the pod has: kafka"),
-    (["broker", "metrics"], None, "there is no container of which the name tells that it runs Kafka; the pod has: broker, "),
+    (["broker", "metrics"], None, "there is no container whose name says that it runs Kafka; the pod has: broker, "),
     (["kafka-a", "kafka-b"], None, "the pod has: kafka-a, kafka-b"),
     ([], None, "there is no container"),
 ])

@@ -274,7 +274,7 @@ FINDINGS = [
     Finding("TemplateChange", "nobody asked", known("trials", {}), UNKNOWN, "NotObserved", "orders"),
     Finding("TemplateChange", "a policy refuses it", known("trials", {"orders.template": Unknown(
         "admission webhook says no", refused=True)}), FAIL, "ChangeRefused", "orders", "allow it"),
-    Finding("TemplateChange", "a webhook undoes it", undone, FAIL, "ChangeUndone", "orders", "what it keeps"),
+    Finding("TemplateChange", "a webhook undoes it", undone, FAIL, "ChangeUndone", "orders", "what it stores"),
     Finding("Autoscalers", "cannot be paused", with_source(autoscalers=(VPA,)), FAIL, "AutoscalerInTheWay",
             "VerticalPodAutoscaler orders", "delete it"),
     Finding("Autoscalers", "held by KEDA", with_source(autoscalers=(KEDA_HELD,)), FAIL, "AutoscalerInTheWay",

@@ -55,9 +55,9 @@ async def test_a_brokers_pod_has_budgets_that_its_template_has_not() -> None:
     assert [(finding.message, finding.unblocks) for finding in told] == [
         ("the next pods of StatefulSet kafka have more than one PodDisruptionBudget (kafka, coming): Kubernetes refuses to"
          " evict such a pod",
-         "unless that guards other pods, too: kubectl --namespace kafka delete poddisruptionbudget coming"),
+         "delete one, unless it guards other pods too: kubectl --namespace kafka delete poddisruptionbudget coming"),
         ("pod kafka-0 has more than one PodDisruptionBudget (kafka, kafka-0): Kubernetes refuses to evict such a pod",
-         "unless that guards other pods, too: kubectl --namespace kafka delete poddisruptionbudget kafka-0")]
+         "delete one, unless it guards other pods too: kubectl --namespace kafka delete poddisruptionbudget kafka-0")]
 
 
 def test_where_both_select_all_of_them_no_name_is_guessed() -> None:

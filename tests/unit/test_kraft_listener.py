@@ -79,7 +79,7 @@ def test_we_connect_as_the_spec_says():
     ("SSL", TLS | {"ssl.keystore.key": "s3cret"}, "ssl.keystore.key is not a PEM key"),
     ("SASL_PLAINTEXT", PLAIN | TLS, "ssl.keystore.certificate.chain does not belong"),
     ("SASL_PLAINTEXT", {}, r"sasl.mechanism \(absent\) is not PLAIN"),
-    ("SASL_PLAINTEXT", PLAIN | {"sasl.mechanism": "SCRAM-SHA-256"}, "SCRAM users are kept in the metadata"),
+    ("SASL_PLAINTEXT", PLAIN | {"sasl.mechanism": "SCRAM-SHA-256"}, "SCRAM users are part of the metadata"),
     ("SASL_PLAINTEXT", PLAIN | {"sasl.jaas.config": 'x password="s3cret'}, "sasl.jaas.config is not of the form"),
     ("SASL_PLAINTEXT", PLAIN | {"sasl.jaas.config": 'a.Other required username="u" password="s3cret";'},
      "must name PlainLoginModule"),

@@ -121,11 +121,11 @@ BAD = [
     Bad("a container of another name", wanted(brokers=[{"name": "kafka", "container": "broker"}]), "ObjectsExist", F,
         "ContainerMissing", "StatefulSet kafka: there is no container broker; the pod has: kafka"),
     Bad("containers of which none is called like Kafka", pod_spec(containers=[{"name": "a"}, {"name": "b"}]), "ObjectsExist",
-        F, "ContainerMissing", "no container of which the name tells that it runs Kafka; the pod has: a, b"),
+        F, "ContainerMissing", "no container whose name says that it runs Kafka; the pod has: a, b"),
     Bad("containers of which two are called like Kafka", pod_spec(containers=[{"name": "kafka-a"}, {"name": "kafka-b"}]),
         "ObjectsExist", F, "ContainerMissing", "the pod has: kafka-a, kafka-b"),
     Bad("a command that starts Kafka without its start script", container(command=["java"], args=["kafka.Kafka", "f"]),
-        "StartScripts", F, "StartNotSupported", "container kafka of StatefulSet kafka starts kafka.Kafka by itself"),
+        "StartScripts", F, "StartNotSupported", "container kafka of StatefulSet kafka runs java kafka.Kafka"),
     # the configuration itself
     Bad("a broker that runs on KRaft already", static({"process.roles": "broker"}, 1), "Configuration", F, "AlreadyKRaft",
         "broker 1 has process.roles"),
@@ -138,15 +138,15 @@ BAD = [
     Bad("a listener with the controllers' name", static({"listeners": "INTERNAL://:9092, CONTROLLER://:9095"}, 1),
         "ListenerName", F, "ListenerNameTaken", "broker 1 has a listener CONTROLLER"),
     Bad("a listener that was added at run time", at_run_time({"listeners": ADDED, "num.io.threads": "9"}, 1), "Listeners", F,
-        "ListenersSetAtRunTime", "broker 1 (kafka-1) has listeners set at run time: on KRaft it does not start with that,"
-        " nor with num.io.threads, which is set like that as well"),
+        "ListenersSetAtRunTime", "broker 1 (kafka-1) has listeners set dynamically: on KRaft it does not start with that,"
+        " nor with the other dynamic settings (num.io.threads)"),
     Bad("addresses that were changed at run time", at_run_time({"advertised.listeners": "INTERNAL://elsewhere:9092"}, 2),
-        "Listeners", F, "ListenersSetAtRunTime", "broker 2 (kafka-2) has advertised.listeners set at run time"),
+        "Listeners", F, "ListenersSetAtRunTime", "broker 2 (kafka-2) has advertised.listeners set dynamically"),
     Bad("a map of run time without the controllers", at_run_time({
         "listener.security.protocol.map": "INTERNAL:PLAINTEXT"}, 0), "Listeners", F,
-        "ListenersSetAtRunTime", "broker 0 (kafka-0) has listener.security.protocol.map set at run time"),
+        "ListenersSetAtRunTime", "broker 0 (kafka-0) has listener.security.protocol.map set dynamically"),
     Bad("a broker that still runs through an earlier door", hidden("switchover.B.0a1b2c3d", 2), "Configuration", F,
-        "DoorStillThere", "broker 2 was started through the door of an earlier attempt (switchover.B.0a1b2c3d)"),
+        "DoorStillThere", "broker 2 still runs Switchover's start script of an earlier attempt (switchover.B.0a1b2c3d)"),
     Bad("broker ids that Kafka generates", static({"broker.id": "-1"}, 0, 2), "BrokerIds", F, "GeneratedBrokerId",
         "kafka-0 (0), kafka-2 (2)"),
     # residue
@@ -166,9 +166,9 @@ BAD = [
     Bad("a pod that says it is another's broker", both(registered(1, "10.0.0.7"), told("kafka-1", 2)), "Membership", W,
         "BrokersNotIdentified", "pods kafka-1 and kafka-2 both seem to be broker 2"),
     Bad("brokers at their pods' addresses, which no Secret names", both(at_its_pod(1), login), "Addresses", F,
-        "AddressesChange", "StatefulSet kafka advertise their pods' addresses at kafka:9092"),
+        "AddressesChange", "StatefulSet kafka advertise pod addresses at kafka:9092"),
     Bad("a Secret, and no broker that tells where they are", both(login, lambda picture: with_fact(picture, "views", {})),
-        "Addresses", U, "BrokerSilent", "where the brokers are"),
+        "Addresses", U, "BrokerSilent", "no broker answered a Metadata request"),
     Bad("a broker that is no pod of ours", registered(7, "kafka-7.elsewhere"), "Membership", F, "UnknownBroker", "broker 7"),
     Bad("a controller with a broker's id", wanted(controllers={"storage": {"size": "1Gi"}, "firstNodeId": 2}), "NodeIds",
         F, "NodeIdTaken", "2"),
@@ -184,7 +184,7 @@ BAD = [
     Bad("brokers that do not agree on an id", ids({"orders": "another"}, 1), "TopicIds", W, "TopicIdDiffers",
         "by several ids"),
     Bad("a broker that does not tell of its logs", ids({"orders": "topicIdAAAA"}, 1, silent=frozenset({"orders"})),
-        "TopicIds", U, "NotObserved", "broker 1 does not tell whether its logs of orders"),
+        "TopicIds", U, "NotObserved", "broker 1 does not report whether its logs of orders"),
     Bad("a node that cannot be parsed", topics(malformed=("/config/users/bob: no JSON",)), "Topics", F, "MalformedNode",
         "/config/users/bob"),
     Bad("a topic that is being deleted", topics(pending_deletes=("old",)), "Topics", W, "PendingDeletes", "old"),
@@ -246,7 +246,7 @@ BAD += [
         "storage": {"size": "1Gi"}, "template": {"image": "evil/kafka:3.9.2"}}), "ImageAllowed", F, "ImageNotAllowed",
         "spec.controllers.template.image"),
     *(Bad(f"controllers with {what}", wanted(controllers={"storage": {"size": "1Gi"}, "template": given}), "ImageAllowed", F,
-          "PodChangeNotAllowed", f"the chart's allow.{what} does not have: {name}") for what, given, name in (
+          "PodChangeNotAllowed", f"the chart's allow.{what} does not list: {name}") for what, given, name in (
               ("annotations", {"annotations": {"iam.amazonaws.com/role": "admin"}}, "iam.amazonaws.com/role"),
               ("labels", {"labels": {"azure.workload.identity/use": "true"}}, "azure.workload.identity/use"),
               ("pods", {"tolerations": [{"operator": "Exists"}]}, "tolerateAll"))),
@@ -326,7 +326,7 @@ BAD += [
         "NotObserved", "rights"),
     Bad("a user who may not read the metadata log", told_by_brokers(
         lambda told: replace(told, operations=frozenset({"DESCRIBE"})), 2), "KafkaRights", F, "KafkaRightMissing",
-        "on broker 2 our user may not DESCRIBE_CONFIGS or CLUSTER_ACTION"),
+        "on broker 2 Switchover's user may not DESCRIBE_CONFIGS or CLUSTER_ACTION"),
     Bad("ZooKeeper rights that are missing", examined("zookeeper_rights", NO_READ), "ZooKeeperRights", F,
         "ZooKeeperRightMissing", "the ACL of / "),
     Bad("ZooKeeper rights that nobody tells", examined("zookeeper_rights", Unknown("no answer")), "ZooKeeperRights", U,
@@ -340,7 +340,7 @@ BAD += [
         "ZooKeeperUnknown", "metadata"),
     Bad("brokers of another cluster", lambda picture: spoil_each(
         picture, "views", lambda view: replace(view, cluster_id="another"), 1), "OneCluster", F, "ClusterIdsDiffer",
-        "broker 1 is of cluster another"),
+        "broker 1 belongs to cluster another"),
     Bad("a log directory that would be a directive of its own", lambda picture: spoil_each(
         picture, "broker_settings", lambda told: {**told, "log.dirs": "/d\nset a=b"}, 0), "EditsCanBeWritten", F,
         "EditsCannotBeWritten", "StatefulSet kafka: log.dirs is '/d\\nset a=b', and must be one line"),
@@ -613,18 +613,18 @@ def test_the_ids_that_brokers_have_are_given_to_them_and_none_is_generated_any_m
 def test_how_a_listener_of_run_time_gets_into_the_brokers_configuration_is_printed():
     found = check("Listeners", at_run_time({"listeners": ADDED, "advertised.listeners": ADDED}, 1)(moment("Preflight")))
     assert found.unblocks == (
-        f"put listeners={ADDED} and advertised.listeners={ADDED} into the configuration of kafka-1, and restart it; then"
+        f"put listeners={ADDED} and advertised.listeners={ADDED} into the configuration of kafka-1 and restart it; then"
         " kafka-configs.sh --bootstrap-server kafka:9092 --alter --entity-type brokers --entity-name 1 --delete-config"
         " listeners,advertised.listeners")
 
 
 @pytest.mark.parametrize(("setting", "where"), [
-    ("create.topic.policy.class.name", "the controllers,"), ("replica.selector.class", "brokers,"),
-    ("remote.log.storage.manager.class.name", "brokers,"), ("principal.builder.class", "brokers and controllers,")])
+    ("create.topic.policy.class.name", "the controllers"), ("replica.selector.class", "brokers"),
+    ("remote.log.storage.manager.class.name", "brokers"), ("principal.builder.class", "brokers and controllers")])
 def test_where_a_class_will_run_is_told(setting, where):
     (found,) = check("Classes", classes({setting: "com.example.Own"}, 0, 2)(moment("Preflight"))).findings
-    assert found.message == (f"{setting} of broker 0, 2 is com.example.Own, not Kafka's own: it will run on {where} on KRaft"
-                             " and without ZooKeeper's settings")
+    assert found.message == (f"{setting} of broker 0, 2 is com.example.Own, not Kafka's own: it will run on {where} on"
+                             " KRaft, without ZooKeeper's settings")
 
 
 # --- what is told of differences and of the start script ---------------------------------------------------------------
@@ -663,7 +663,7 @@ def test_the_start_script_that_is_taken_is_told(spoil, script):
 def test_who_must_be_a_super_user_is_told_by_name(how: Change, who: str):
     (found,) = check("NodesAuthorized", both(how, hidden("super.users"))(moment("Preflight"))).findings
     assert found.threshold == who
-    assert f"{who}, as whom the nodes meet" in found.message
+    assert f"{who}, as whom the nodes connect" in found.message
 
 
 @pytest.mark.parametrize("how", [

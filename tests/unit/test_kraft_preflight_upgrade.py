@@ -21,7 +21,7 @@ def test_an_old_broker_is_told_with_its_release_and_the_commands_of_an_upgrade(f
     ours, _, theirs = found.unblocks.partition("; or do it yourself: ")
     assert ours.startswith("set spec.upgrade.image to an image of Kafka 3.9")
     pin, image, status = theirs.split("; then ")
-    assert pin == "set inter.broker.protocol.version=3.6 in the brokers' configuration, where it is not"
+    assert pin == "set inter.broker.protocol.version=3.6 on every broker that lacks it"
     assert image == "kubectl --namespace kafka set image statefulset kafka kafka=REGISTRY/kafka:3.9.2"
     assert status == "kubectl --namespace kafka rollout status statefulset kafka"
 

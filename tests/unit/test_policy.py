@@ -57,8 +57,8 @@ def test_the_cure_is_what_is_missing() -> None:
     [finding] = NOTHING_MORE.find_image("spec.image", "evil:5/kafka:1", "kafka:1")
     assert "--set 'allow.images={evil:5/kafka}'" in finding.unblocks
     [finding] = Policy(images=("kafka:1", "other")).find_image("spec.image", "kafka:2", "kafka:1")
-    assert finding.message == "spec.image is kafka:2: of kafka the chart allows kafka:1 alone"
-    assert "whoever installed the chart allows it: " in finding.unblocks
+    assert finding.message == "spec.image is kafka:2, and of kafka the chart allows only kafka:1"
+    assert "whoever installed the chart can allow it: " in finding.unblocks
     assert "--set 'allow.images={kafka:1,other,kafka:2}'" in finding.unblocks
 
 
@@ -103,7 +103,7 @@ def of(field: str, **given: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("key", RIGHTS)
 def test_an_annotation_and_a_label_take_leave(key: str, field: str) -> None:
     [finding] = NOTHING_MORE.find_pod_changes("spec.x", BEFORE, of(field, **{key: RIGHTS[key]}))
-    assert finding.message == f"spec.x changes {field} of the pods that the chart's allow.{field} does not have: {key}"
+    assert finding.message == f"spec.x changes {field} of the pods that the chart's allow.{field} does not list: {key}"
     assert finding.unblocks.endswith(f"helm upgrade … --set 'allow.{field}={{{key}}}'")
     assert not [*Policy(**{field: (key,)}).find_pod_changes("spec.x", BEFORE, of(field, **{key: RIGHTS[key]}))]
 

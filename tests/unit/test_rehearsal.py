@@ -215,10 +215,10 @@ def test_an_end_of_the_controller_is_told_by_how_far_it_got(reached: Reached, re
 
 
 @pytest.mark.parametrize(("path", "cure"), [
-    ("/latest_producer_id_block", "mend the node, or delete it: zookeeper-shell.sh zk:1 delete /latest_producer_id_block"),
-    ("/config/clients/50%", "mend the node, or delete it: zookeeper-shell.sh zk:1 delete /config/clients/50%"),
-    (EVIL, "take the fault out of it, and leave what else it says: zookeeper-shell.sh zk:1 get /config/users/evil"),
-    ("/brokers/topics/t", "write it as it was, or delete the topic with Kafka's tools, as the runbook says")])
+    ("/latest_producer_id_block", "repair the node, or delete it: zookeeper-shell.sh zk:1 delete /latest_producer_id_block"),
+    ("/config/clients/50%", "repair the node, or delete it: zookeeper-shell.sh zk:1 delete /config/clients/50%"),
+    (EVIL, "correct the faulty value in the node, and leave the others: zookeeper-shell.sh zk:1 get /config/users/evil"),
+    ("/brokers/topics/t", "restore the node, or delete the topic with Kafka's tools, as the runbook says")])
 def test_only_what_holds_nothing_but_the_fault_is_deleted(path: str, cure: str) -> None:
     tree = Tree(clean() | {path: b"x"})
     found = judged(Seen(tree, (End(Course(Reached.CLAIMED, CAUSE), (path,)),), PASSED), {}).at("zk:1").findings

@@ -68,7 +68,7 @@ def fail(reason: Reason, message: str, *, unblocks: str, subject: str = "", obse
     return Verdict(Outcome.FAIL, reason.name, message, subject, str(observed), str(threshold), unblocks, Severity.BLOCKER)
 
 
-SEEN_AGAIN = "the observation succeeds again"
+SEEN_AGAIN = "Switchover asks again by itself; if this lasts, find out why there is no answer"
 
 
 def unknown(reason: Reason, message: str, *, subject: str = "", unblocks: str = SEEN_AGAIN) -> Verdict:

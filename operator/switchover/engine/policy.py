@@ -49,11 +49,11 @@ class Policy:
                 wanted == repository(instead_of) and not of_it):
             return
         if of_it:
-            what, missing = f"{image}: of {wanted} the chart allows {', '.join(of_it)} alone", image
+            what, missing = f"is {image}, and of {wanted} the chart allows only {', '.join(of_it)}", image
         else:
-            other = f" and is not that of {instead_of}" if instead_of else ""
-            what, missing = f"of the repository {wanted}, which the chart does not allow{other}", wanted
-        yield fail(IMAGE_NOT_ALLOWED, f"{field} is {what}", subject=field, observed=missing,
+            other = f" ({instead_of} runs now)" if instead_of else ""
+            what, missing = f"names repository {wanted}, which the chart does not allow{other}", wanted
+        yield fail(IMAGE_NOT_ALLOWED, f"{field} {what}", subject=field, observed=missing,
                    threshold=", ".join(self.images) or "none", unblocks=self.allow("images", missing))
 
     def find_pod_changes(self, field: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Verdict]:
@@ -63,7 +63,7 @@ class Policy:
             wanted = sorted(name for name in names if not matches(name, (*FREE.get(value, ()), *allowed)))
             if wanted:
                 yield fail(POD_CHANGE_NOT_ALLOWED, f"{field} changes {OF_PODS[value]} that the chart's allow.{value} does"
-                           f" not have: {several(wanted)}", subject=field, observed=several(wanted),
+                           f" not list: {several(wanted)}", subject=field, observed=several(wanted),
                            threshold=", ".join(allowed) or "none",
                            unblocks=f"leave them out; or {self.allow(value, *wanted[:NAMED])}")
 
@@ -71,10 +71,10 @@ class Policy:
         """How they come to be allowed besides what is; a name that is a pattern to the chart would allow more. To `--set` a
         backslash, comma or brace of a name would be its own."""
         if any("*" in name for name in names):
-            return "name what Kubernetes can have"
+            return "choose a name that Kubernetes accepts"
         as_is = [re.sub(r"([\\,{}])", r"\\\1", name) for name in names]
         setting = f"allow.{value}={{{','.join((*getattr(self, value), *as_is))}}}"
-        return f"whoever installed the chart allows it: {command('helm upgrade … --set {}', setting)}"
+        return f"whoever installed the chart can allow it: {command('helm upgrade … --set {}', setting)}"
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:
@@ -111,6 +111,6 @@ def _has(entry: str, image: str) -> bool:
 def find_unchecked(secrets: Observed[tuple[str, ...]]) -> Iterator[Verdict]:
     """A warning for each of these Secrets, which turn the check of names off."""
     for secret in seen(secrets, NOT_OBSERVED, "the credentials"):
-        yield warn(HOSTS_UNCHECKED, f"Secret {secret} has an empty ssl.endpoint.identification.algorithm: a server that"
-                   " shows any certificate of the same authority is believed to be the one that was meant",
-                   subject=f"Secret {secret}", cure="issue certificates for the servers' names, and take that key out")
+        yield warn(HOSTS_UNCHECKED, f"Secret {secret} turns the check of host names off (an empty"
+                   " ssl.endpoint.identification.algorithm): any server with a certificate of the same authority is trusted",
+                   subject=f"Secret {secret}", cure="issue certificates for the servers' names, and remove that key")

@@ -222,8 +222,8 @@ def _login(credentials: Mapping[str, str]) -> sasl.Login:
     """The login line, in which the one user is a user of the server, too."""
     mechanism = credentials.get("sasl.mechanism", "")
     if mechanism.startswith("SCRAM"):
-        raise ScramRefused(f"sasl.mechanism {mechanism}: SCRAM users are kept in the metadata that the controllers have "
-                           "only once they run together, so they could never log in to one another")
+        raise ScramRefused(f"sasl.mechanism {mechanism}: SCRAM users are part of the metadata, which controllers have "
+                           "only once they run together: they could never log in to one another")
     if mechanism != "PLAIN":
         raise Unusable(f"sasl.mechanism {mechanism or '(absent)'} is not PLAIN")
     try:

@@ -62,7 +62,7 @@ def container_of(template: Mapping[str, Any], brokers: BrokerSet) -> Mapping[str
     else:
         alike = [name for name in named if "kafka" in name and "exporter" not in name]
     if len(alike) != 1:
-        wanted = brokers.container or "of which the name tells that it runs Kafka"
+        wanted = brokers.container or "whose name says that it runs Kafka"
         raise ContainerMissing(f"there is no container {wanted}; the pod has: {', '.join(named)}")
     return named[alike[0]]
 

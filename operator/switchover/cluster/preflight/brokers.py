@@ -34,8 +34,8 @@ def find_wrong_versions(picture: Picture) -> Iterator[Verdict]:
             yield unknown(BROKER_SILENT, answer.why, subject=name)
             continue
         if picture.mode(broker_id) != Known(NodeMode.ZOOKEEPER, answer.at):
-            yield fail(NOT_IN_ZOOKEEPER_MODE, f"broker {broker_id} ({name}) is not a plain ZooKeeper broker", subject=name,
-                       unblocks="all brokers must run on ZooKeeper, without the migration flag")
+            yield fail(NOT_IN_ZOOKEEPER_MODE, f"broker {broker_id} ({name}) is not in plain ZooKeeper mode", subject=name,
+                       unblocks=f"run it on ZooKeeper, without {modes.MIGRATION_FLAG}")
         elif is_older(answer.value):
             yield from _old_release(picture, name, broker_id, answer.value.api_keys)
         settings = picture.facts.broker_settings.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
@@ -53,8 +53,8 @@ def _old_release(picture: Picture, name: str, broker_id: int, keys: Mapping[int,
     if not picture.new_image:
         yield fail(WRONG_KAFKA_VERSION, f"broker {broker_id} ({name}) is older than Kafka 3.9, the last release with"
                    " ZooKeeper", subject=name, observed=release, threshold=f"Fetch v{modes.FETCH_OF_3_9}, Kafka 3.9",
-                   unblocks="set spec.upgrade.image to an image of Kafka 3.9 with the same layout, and Switchover rolls the"
-                   f" brokers to it first; or do it yourself: {_upgrade(picture, name, broker_id)}")
+                   unblocks="set spec.upgrade.image to an image of Kafka 3.9 with the same layout, and Switchover upgrades"
+                   f" first; or do it yourself: {_upgrade(picture, name, broker_id)}")
     elif keys.get(modes.LEADER_AND_ISR, 0) < modes.LEADER_AND_ISR_OF_3_4:
         yield fail(WRONG_KAFKA_VERSION, f"broker {broker_id} ({name}) is older than Kafka 3.4, the oldest that spec.upgrade"
                    " brings to 3.9", subject=name, observed=release, threshold="Kafka 3.4",
@@ -71,9 +71,9 @@ def _upgraded(picture: Picture, name: str, release: str) -> Iterator[Verdict]:
                    " 3.9", subject="spec.upgrade.image", observed=release, threshold="Kafka 3.9",
                    unblocks="name an image of Kafka 3.9")
         return
-    yield warn(BROKER_IS_UPGRADED, f"{name} restarts once more, to run {picture.new_image}; its protocol version stays, and"
-               " a rollback takes it back to its own image", subject=name, observed=release, threshold="Kafka 3.9",
-               cure="see that the image has the brokers' layout; nothing else to do")
+    yield warn(BROKER_IS_UPGRADED, f"{name} restarts once more, to run {picture.new_image}; its {modes.PROTOCOL_VERSION}"
+               " stays, and a rollback restores its own image", subject=name, observed=release, threshold="Kafka 3.9",
+               cure="check that the image has the same layout as the one that runs; nothing else to do")
 
 
 def _upgrade(picture: Picture, pod: str, broker_id: int) -> str:
@@ -85,8 +85,8 @@ def _upgrade(picture: Picture, pod: str, broker_id: int) -> str:
     container = brokers.value.container if isinstance(brokers, Known) else picture.broker_sets[workload].container
     image = kubectl(picture.namespace, "set image statefulset {} {}=REGISTRY/kafka:3.9.2", workload,
                     container or "CONTAINER")
-    return (f"set {modes.PROTOCOL_VERSION}={modes.release_of(live) or 'RELEASE'} in the brokers' configuration, where it is"
-            f" not; then {image}; then {kubectl(picture.namespace, 'rollout status statefulset {}', workload)}")
+    return (f"set {modes.PROTOCOL_VERSION}={modes.release_of(live) or 'RELEASE'} on every broker that lacks it;"
+            f" then {image}; then {kubectl(picture.namespace, 'rollout status statefulset {}', workload)}")
 
 
 def _protocol_trouble(picture: Picture, protocols: Mapping[int, str]) -> Iterator[Verdict]:
@@ -94,9 +94,10 @@ def _protocol_trouble(picture: Picture, protocols: Mapping[int, str]) -> Iterato
     different = sorted(set(releases.values()))
     if len(different) > 1:
         odd = min(releases, key=lambda broker_id: sum(version == releases[broker_id] for version in releases.values()))
-        yield fail(PROTOCOL_VERSIONS_DIFFER, "the brokers do not have the same inter.broker.protocol.version",
-                   subject=f"broker {odd}", observed=", ".join(f"{k}: {v}" for k, v in sorted(releases.items())),
-                   threshold="one version", unblocks="set the same inter.broker.protocol.version on every broker")
+        yield fail(PROTOCOL_VERSIONS_DIFFER, f"broker {odd} has another {modes.PROTOCOL_VERSION} than the other brokers:"
+                   f" {releases[odd] or 'none that it reports'}", subject=f"broker {odd}",
+                   observed=", ".join(f"{k}: {v}" for k, v in sorted(releases.items())),
+                   threshold="one version", unblocks=f"set the same {modes.PROTOCOL_VERSION} on every broker")
     if too_old := [version for version in different if version not in modes.METADATA_LEVELS]:
         yield _too_old(picture, too_old[0])
         return
@@ -112,11 +113,11 @@ def _too_old(picture: Picture, version: str) -> Verdict:
     """A version that RaiseProtocolVersion raises, or one that it cannot."""
     if version in modes.RAISABLE:
         return warn(PROTOCOL_VERSION_IS_RAISED, f"every broker restarts once more, to raise {modes.PROTOCOL_VERSION} to"
-                    f" {modes.RAISED}; a rollback takes it back", subject=modes.PROTOCOL_VERSION, observed=version,
+                    f" {modes.RAISED}; a rollback lowers it again", subject=modes.PROTOCOL_VERSION, observed=version,
                     threshold=", ".join(sorted(modes.METADATA_LEVELS)),
                     cure="nothing to do, or raise it yourself before the migration begins")
-    return fail(PROTOCOL_VERSION_UNSUPPORTED, f"a migration needs {modes.PROTOCOL_VERSION} 3.6 or newer, and Switchover"
-                f" raises it only from {modes.RAISABLE[0]} on", subject=modes.PROTOCOL_VERSION,
+    return fail(PROTOCOL_VERSION_UNSUPPORTED, f"{modes.PROTOCOL_VERSION} is {version or 'not known'}: a migration needs 3.6"
+                f" or newer, and Switchover raises it only from {modes.RAISABLE[0]} on", subject=modes.PROTOCOL_VERSION,
                 observed=version, threshold=", ".join(sorted(modes.METADATA_LEVELS)),
                 unblocks=f"raise it to {modes.RAISED} on every broker")
 
@@ -127,10 +128,10 @@ def find_generated_ids(picture: Picture) -> Iterator[Verdict]:
                  if all(told.static_settings.get(key, "-1") == "-1" for key in ("broker.id", "node.id"))}
     if named := {pod: broker_id for pod, broker_id in sorted(brokers_by_pod(picture).items()) if broker_id in generated}:
         each = several((f"broker.id={broker_id} on {pod}" for pod, broker_id in named.items()), 10)
-        yield fail(GENERATED_BROKER_ID, "Kafka generated the id of"
-                   f" {several(f'{pod} ({broker_id})' for pod, broker_id in named.items())}, which a migration refuses",
+        yield fail(GENERATED_BROKER_ID, f"{several(f'{pod} ({broker_id})' for pod, broker_id in named.items())}:"
+                   " Kafka generated the broker id, and a migration needs one in the configuration",
                    subject=several(named), observed="broker.id is not set", threshold="an id in each broker's configuration",
-                   unblocks="give each broker the id that it has, and restart one after the other with"
+                   unblocks="write each broker's present id into its configuration, and restart one after the other with"
                    f" broker.id.generation.enable=false and {each}")
     elif zookeeper_of(picture).generated_ids:
         yield info(IDS_WERE_GENERATED, "Kafka generated broker ids once; every broker has an explicit one now",
@@ -143,7 +144,7 @@ def find_unwritable(picture: Picture, among: Collection[str] | None = None) -> I
         found = picture.brokers_of(name)
         if isinstance(found, Unknown):
             yield fail(EDITS_CANNOT_BE_WRITTEN, found.why, subject=f"StatefulSet {name}",
-                       unblocks="correct the value that it names") if found.malformed else \
+                       unblocks="correct that setting of the brokers") if found.malformed else \
                 unknown(SETTINGS_UNKNOWN, found.why, subject=f"StatefulSet {name}")
 
 
@@ -164,13 +165,13 @@ def find_bad_disks(picture: Picture) -> Iterator[Verdict]:
         settings = picture.facts.broker_settings.get(broker_id)
         release = settings.value.get(modes.PROTOCOL_VERSION, "").split("-")[0] if isinstance(settings, Known) else ""
         if release in modes.METADATA_LEVELS and release < JBOD_FROM:
-            yield fail(JBOD_NEEDS_NEWER_PROTOCOL, f"broker {broker_id} has several log directories, which KRaft knows from"
-                       f" inter.broker.protocol.version {JBOD_FROM} on", subject=f"broker {broker_id}", observed=release,
-                       threshold=JBOD_FROM, unblocks="raise inter.broker.protocol.version to 3.9 on every broker")
+            yield fail(JBOD_NEEDS_NEWER_PROTOCOL, f"broker {broker_id} has several log directories, which KRaft supports"
+                       f" from {modes.PROTOCOL_VERSION} {JBOD_FROM} on", subject=f"broker {broker_id}", observed=release,
+                       threshold=JBOD_FROM, unblocks=f"raise {modes.PROTOCOL_VERSION} to 3.9 on every broker")
 
 
 CHECKS = (
-    check("EditsCanBeWritten", find_unwritable, "the edits of the pods can be made of what the brokers run with",
+    check("EditsCanBeWritten", find_unwritable, "the nodes' edits can be made from the brokers' settings",
           needs=(Need.BROKER_SETTINGS,)),
     check("Versions", find_wrong_versions, "all brokers speak one protocol version that can be migrated",
           needs=(Need.BROKER_SETTINGS,)),

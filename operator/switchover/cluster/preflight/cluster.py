@@ -40,7 +40,8 @@ def check_brokers_identified(picture: Picture) -> Verdict:
     zookeeper_of(picture)
     found = picture.broker_pods()
     if not isinstance(found, Known):
-        return wait(BROKERS_NOT_IDENTIFIED, found.why, subject="/brokers/ids", unblocks="every broker is registered again")
+        return wait(BROKERS_NOT_IDENTIFIED, found.why, subject="/brokers/ids",
+                    unblocks="every broker is registered in ZooKeeper again")
     return passed("every pod is known as a broker")
 
 
@@ -56,12 +57,12 @@ def find_strangers(picture: Picture) -> Iterator[Verdict]:
     found = picture.broker_pods()
     if not isinstance(found, Known):
         yield wait(BROKERS_NOT_IDENTIFIED, found.why, subject="/brokers/ids",
-                   unblocks="every pod advertises a listener under a host name that begins with its own name, or tells at"
-                            " its own address which broker it is")
+                   unblocks="let each broker advertise a host name that begins with its pod's name, or answer at the pod's"
+                            " own address")
         return
     known = set(found.value.values())
     for stranger in sorted(set(state.brokers) - known):
-        yield fail(UNKNOWN_BROKER, f"broker {stranger} is registered but is no pod of spec.brokers",
+        yield fail(UNKNOWN_BROKER, f"broker {stranger} is registered in ZooKeeper, and is no pod of spec.brokers",
                    subject=f"broker {stranger}", unblocks="name all StatefulSets of the cluster in spec.brokers")
     dead = [
         f"{name}-{partition} is assigned to broker {broker}"
@@ -70,23 +71,23 @@ def find_strangers(picture: Picture) -> Iterator[Verdict]:
         for broker in sorted(set(replicas) - known)
     ]
     if dead:
-        yield fail(DEAD_BROKER_IN_ASSIGNMENT, f"{several(dead)}, which does not live: the migration would wait for it for"
-                   " ever", subject=dead[0].split()[0], observed=f"{len(dead)} replicas",
-                   threshold=f"brokers {sorted(known)}", unblocks="reassign these partitions to living brokers")
+        yield fail(DEAD_BROKER_IN_ASSIGNMENT, f"{several(dead)}, which is not registered: the controllers would wait for it"
+                   " for ever", subject=dead[0].split()[0], observed=f"{len(dead)} replicas",
+                   threshold=f"brokers {sorted(known)}", unblocks="reassign these partitions to brokers that are registered")
 
 
 def _views(picture: Picture) -> list[BrokerView]:
-    """What the brokers that answer tell of the cluster."""
+    """What the brokers that answer say of the cluster."""
     views = [view.value for view in picture.facts.views.values() if isinstance(view, Known)]
     if not views:
-        raise Unseen(unknown(BROKER_SILENT, "no broker tells where the brokers are, and what there is", subject="brokers"))
+        raise Unseen(unknown(BROKER_SILENT, "no broker answered a Metadata request", subject="brokers"))
     return views
 
 
 def _whole_views(picture: Picture) -> dict[int, WholeView]:
     """The same of those that were asked for all partitions."""
     if not (views := picture.whole_views):
-        raise Unseen(unknown(BROKER_SILENT, "no broker answers which partitions there are", subject="brokers"))
+        raise Unseen(unknown(BROKER_SILENT, "no broker answered a Metadata request for all topics", subject="brokers"))
     return views
 
 
@@ -98,10 +99,10 @@ def find_moving_addresses(picture: Picture) -> Iterator[Verdict]:
     told = {broker_id: address for view in _views(picture) for broker_id, address in view.brokers.items()}
     pods, sets = brokers_by_pod(picture), broker_workloads(kubernetes_in_preflight(picture))
     for name in sorted(at_their_pods(told, pods, sets.values())):
-        yield fail(ADDRESSES_CHANGE, f"brokers of StatefulSet {name} advertise their pods' addresses at"
-                   f" {picture.spec.kafka.bootstrap_servers}: each new pod has another one, and Secret {secret.name} goes"
-                   " only to servers that it names", subject=f"StatefulSet {name}",
-                   unblocks="give in spec.kafka.bootstrapServers a listener that advertises host names")
+        yield fail(ADDRESSES_CHANGE, f"brokers of StatefulSet {name} advertise pod addresses at"
+                   f" {picture.spec.kafka.bootstrap_servers}: a replaced pod has another one, and Secret {secret.name} is"
+                   " sent only to servers that it names", subject=f"StatefulSet {name}",
+                   unblocks="name in spec.kafka.bootstrapServers a listener that advertises host names")
 
 
 def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
@@ -114,14 +115,14 @@ def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
         if topic_id and len(alike) > 1:
             yield fail(TOPICS_SHARE_AN_ID, f"topics {several(alike)} have the same topic_id in ZooKeeper: brokers on KRaft"
                        " would know one of them, and set the data of the others aside", subject=several(alike),
-                       observed=topic_id, threshold="an id for each topic", unblocks="keep one of them, and make the others"
-                       " anew by Kafka's tools, as the runbook says")
+                       observed=topic_id, threshold="an id for each topic", unblocks="compare them with the ids on disk"
+                       " (partition.metadata), then correct the node or replace the topic, as the runbook says")
     if found.pending_deletes:
-        yield wait(PENDING_DELETES, f"topics are being deleted: {several(found.pending_deletes)}",
+        yield wait(PENDING_DELETES, f"topics that are being deleted: {several(found.pending_deletes)}",
                    subject="/admin/delete_topics", unblocks="the deletion ends")
     if found.reassigning:
         yield wait(REASSIGNING, "a reassignment of partitions is under way", subject="/admin/reassign_partitions",
-                   unblocks="it ends")
+                   unblocks="the reassignment ends")
     partitions = sum(len(topic.assignment) for topic in found.topics.values())
     yield info(METADATA_SIZE, f"{len(found.topics)} topics with {partitions} partitions are to be copied",
                observed=f"{partitions} partitions")
@@ -134,8 +135,9 @@ def find_hidden_topics(picture: Picture) -> Iterator[Verdict]:
     hidden = sorted(name for name, topic in found.topics.items()
                     if name not in shown and topic.assignment and name not in found.pending_deletes)
     if hidden:
-        yield wait(TOPICS_HIDDEN, f"no broker shows us {several(hidden)}, which ZooKeeper has", subject=several(hidden),
-                   observed=f"{len(hidden)} topics", unblocks="our user may DESCRIBE and DESCRIBE_CONFIGS every topic")
+        yield wait(TOPICS_HIDDEN, f"no broker shows Switchover's user these topics of ZooKeeper: {several(hidden)}",
+                   subject=several(hidden), observed=f"{len(hidden)} topics",
+                   unblocks="grant that user DESCRIBE and DESCRIBE_CONFIGS on every topic")
 
 
 def find_ill_health(picture: Picture) -> Iterator[Verdict]:
@@ -151,7 +153,7 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
             yield unknown(BROKER_SILENT, view.why, subject=f"broker {broker_id}")
         elif broker_id in whole and (behind := whole[broker_id].lagging):
             named = several(f"{partition.topic}-{partition.index}" for partition in behind)
-            yield wait(OUT_OF_SYNC, f"{named}: replicas out of sync, as broker {broker_id} sees it", subject=named,
+            yield wait(OUT_OF_SYNC, f"{named}: replicas out of sync, as seen by broker {broker_id}", subject=named,
                        observed=f"in sync {sorted(behind[0].isr)}", threshold=f"replicas {sorted(behind[0].replicas)}",
                        unblocks="the replicas catch up")
     for _, name, topic in seen_by(whole):
@@ -162,7 +164,7 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
         elif (replicas := min(len(each.replicas) for each in topic.partitions)) <= max(1, needed):
             cannot_spare[name] = replicas, max(1, needed)
     if unheard:
-        yield unknown(NOT_OBSERVED, f"min.insync.replicas is not known yet of {several(sorted(unheard))}",
+        yield unknown(NOT_OBSERVED, f"min.insync.replicas of {several(sorted(unheard))} is not known yet",
                       subject=several(sorted(unheard)))
     by_value = grouped((value, name) for name, value in sorted(cannot_spare.items()))
     for (replicas, needed), alike in sorted(by_value.items()):
@@ -179,7 +181,7 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
 CHECKS = (
     check("Membership", find_strangers, "every replica lives on a broker of this migration",
           needs=(Need.TOPICS_IN_ZOOKEEPER,)),
-    check("Addresses", find_moving_addresses, "brokers are where they were told to be when their pods are replaced"),
+    check("Addresses", find_moving_addresses, "brokers advertise addresses that outlive their pods"),
     check("Topics", find_topic_trouble, "every topic can be copied, and nothing is under way",
           needs=(Need.TOPICS_IN_ZOOKEEPER,)),
     check("TopicsSeen", find_hidden_topics, "the brokers show every topic", needs=(Need.TOPICS_IN_ZOOKEEPER,)),

@@ -44,15 +44,16 @@ def find_contradictions(picture: Picture) -> Iterator[Verdict]:
     for found in configured(picture):
         subject = f"broker {found.broker_id}"
         if found.has("process.roles"):
-            yield fail(ALREADY_KRAFT, f"{subject} has process.roles: it does not run on ZooKeeper", subject=subject,
-                       observed=found.keys.get("process.roles", ""), unblocks="nothing to migrate")
+            yield fail(ALREADY_KRAFT, f"{subject} has process.roles: it runs on KRaft already", subject=subject,
+                       observed=found.keys.get("process.roles", ""), unblocks="name only brokers on ZooKeeper in"
+                       " spec.brokers; where none is left, there is nothing to migrate")
         if found.has(modes.MIGRATION_FLAG) or found.has("controller.quorum.voters"):
             yield fail(MIGRATION_ALREADY_CONFIGURED, f"{subject} already has settings of a migration begun by hand",
                        subject=subject,
                        unblocks=f"remove {modes.MIGRATION_FLAG} and controller.* from its configuration, and restart it")
         if marked := [name for name in found.hidden if name.startswith(MARKER)]:
-            yield fail(DOOR_STILL_THERE, f"{subject} was started through the door of an earlier attempt ({marked[0]})",
-                       subject=subject, unblocks="restart it by its own template")
+            yield fail(DOOR_STILL_THERE, f"{subject} still runs Switchover's start script of an earlier attempt"
+                       f" ({marked[0]})", subject=subject, unblocks="restart it from its own template, without that script")
 
 
 def find_listeners_of_run_time(picture: Picture) -> Iterator[Verdict]:
@@ -66,14 +67,14 @@ def find_listeners_of_run_time(picture: Picture) -> Iterator[Verdict]:
         if not lost:
             continue
         others = sorted(own.keys() - {*LISTENERS, PROTOCOL_MAP})
-        beside = f", nor with {several(others)}, which is set like that as well" if others else ""
+        also = f", nor with the other dynamic settings ({several(others)})" if others else ""
         settings = " and ".join(f"{key}={own[key]}" for key in lost)
         drop = command("kafka-configs.sh --bootstrap-server {} --alter --entity-type brokers --entity-name {}"
                        " --delete-config {}", picture.spec.kafka.bootstrap_servers, broker_id, ",".join(lost))
-        yield fail(LISTENERS_SET_AT_RUN_TIME, f"broker {broker_id} ({pod}) has {' and '.join(lost)} set at run time: on"
-                   f" KRaft it does not start with that{beside}", subject=pod, observed=settings,
+        yield fail(LISTENERS_SET_AT_RUN_TIME, f"broker {broker_id} ({pod}) has {' and '.join(lost)} set dynamically: on"
+                   f" KRaft it does not start with that{also}", subject=pod, observed=settings,
                    threshold="in its configuration",
-                   unblocks=f"put {settings} into the configuration of {pod}, and restart it; then {drop}")
+                   unblocks=f"put {settings} into the configuration of {pod} and restart it; then {drop}")
 
 
 def _stays(key: str, told: BrokerExamination, controllers: str) -> bool:
@@ -97,9 +98,9 @@ def find_differences(picture: Picture) -> Iterator[Verdict]:
         if len(set(values.values())) > 1:
             first = next(iter(values.values()))
             odd = next(name for name, value in values.items() if value != first)
-            yield warn(BROKERS_DIFFER, f"{key} is not the same on all brokers: the controllers will have that of broker"
+            yield warn(BROKERS_DIFFER, f"{odd} has another {key}: the controllers will have that of broker"
                        f" {brokers[0].broker_id}", subject=key, observed=f"{odd}: {values[odd]}", threshold=first,
-                       cure="give all brokers the same, and restart those that have another")
+                       cure="set the same on all brokers, and restart those that have another")
 
 
 def _told(found: Configured, key: str) -> str:
@@ -117,8 +118,8 @@ def find_features_that_change(picture: Picture) -> Iterator[Verdict]:
     if policies := {each.broker_id: each.keys["alter.config.policy.class.name"] for each in brokers
                     if "alter.config.policy.class.name" in each.keys}:
         broker_id, policy = next(iter(policies.items()))
-        yield warn(ALTER_CONFIG_POLICY, f"broker {broker_id} has an AlterConfigPolicy, which KRaft gives other values than"
-                   " ZooKeeper did (KAFKA-19026)", subject="alter.config.policy.class.name", observed=policy,
+        yield warn(ALTER_CONFIG_POLICY, f"broker {broker_id} has an AlterConfigPolicy, which gets other values on KRaft than"
+                   " on ZooKeeper (KAFKA-19026)", subject="alter.config.policy.class.name", observed=policy,
                    cure="read KIP-1252, and try the policy on a KRaft cluster first")
     if using := [f"broker {each.broker_id}" for each in brokers if any(each.has(key) for key in TOKEN_KEYS)]:
         yield info(DELEGATION_TOKENS, "delegation tokens are in use: during the migration only the controller's broker"
@@ -154,7 +155,7 @@ def find_listener_names(picture: Picture) -> Iterator[Verdict]:
 
 def find_node_ids(picture: Picture) -> Iterator[Verdict]:
     for shared in sorted({*brokers_by_pod(picture).values()} & {*picture.controllers.values()}):
-        yield fail(NODE_ID_TAKEN, f"controller id {shared} is a broker's id", subject=f"broker {shared}",
+        yield fail(NODE_ID_TAKEN, f"controller id {shared} is taken by a broker", subject=f"broker {shared}",
                    unblocks="choose another spec.controllers.firstNodeId")
 
 
@@ -170,8 +171,8 @@ def find_budgets(picture: Picture) -> Iterator[Verdict]:
         but_them = {"key": names.CONTROLLERS_LABEL, "operator": "DoesNotExist"}
         expressions = [*((selector or {}).get("matchExpressions") or ()), but_them]
         subject = f"PodDisruptionBudget {budget}"
-        yield fail(SEVERAL_BUDGETS, f"{subject} would select the controllers, beside the one that the migration makes for"
-                   " them: Kubernetes refuses to evict such a pod", subject=subject, observed=2, threshold=1,
+        yield fail(SEVERAL_BUDGETS, f"{subject} would select the controllers too: Kubernetes refuses to evict pods with two"
+                   " budgets", subject=subject, observed=2, threshold=1,
                    unblocks=kubectl(picture.namespace, "patch poddisruptionbudget {} --type merge --patch {}", budget,
                                     {"spec": {"selector": {"matchExpressions": expressions}}}))
 
@@ -195,7 +196,7 @@ ON_BROKERS = ("remote.log.", "replica.selector.class")
 """What begins so runs on brokers alone."""
 ON_CONTROLLERS = ("alter.config.policy.class.name", "create.topic.policy.class.name")
 """Policies: brokers on KRaft ask none."""
-HIDDEN = "what brokers hide"
+HIDDEN = "hidden by Kafka"
 
 
 def find_foreign_classes(picture: Picture) -> Iterator[Verdict]:
@@ -206,9 +207,10 @@ def find_foreign_classes(picture: Picture) -> Iterator[Verdict]:
     hidden = [((key, HIDDEN), broker_id) for broker_id, each in told.items() for key in each.hidden if names_classes(key)]
     for (key, classes), broker_ids in sorted(grouped((*named, *hidden)).items()):
         where = _where(key)
-        message = (f"{key} of broker {several(broker_ids)} is {classes}, not Kafka's own: it will run on {where}, on KRaft"
-                   " and without ZooKeeper's settings")
-        cure = "see that it supports KRaft, and try it on a KRaft cluster of Kafka 3.9"
+        what = "is hidden by Kafka, and may not be" if classes == HIDDEN else f"is {classes}, not"
+        message = (f"{key} of broker {several(broker_ids)} {what} Kafka's own: it will run on {where} on KRaft, without"
+                   " ZooKeeper's settings")
+        cure = "check that it supports KRaft, and try it on a KRaft cluster of Kafka 3.9"
         if key != AUTHORIZER or AcceptedRisk.FOREIGN_AUTHORIZER in picture.spec.accepted_risks:
             yield warn(FOREIGN_CLASS, message, subject=key, observed=classes, threshold="Kafka's own", cure=cure)
         else:

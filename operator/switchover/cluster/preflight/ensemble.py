@@ -31,19 +31,19 @@ def find_weak_ensembles(picture: Picture) -> Iterator[Verdict]:
         if not mode.refused:
             yield unknown(ZOOKEEPER_UNKNOWN, mode.why, subject=f"ZooKeeper server {server}")
         else:
-            yield warn(ZOOKEEPER_TELLS_NOTHING, f"{mode.why}: whether it has clients still cannot be seen when ZooKeeper is"
-                       " to be released", subject=f"ZooKeeper server {server}", observed="no answer to srvr",
-                       cure="let the operator's pod ask it for srvr; or see to its clients yourself, and stop it in"
-                       " ReleaseZooKeeper: a server that refuses connections has none")
+            yield warn(ZOOKEEPER_TELLS_NOTHING, f"ZooKeeper server {server} does not answer srvr ({mode.why}): in"
+                       " ReleaseZooKeeper its clients cannot be seen", subject=f"ZooKeeper server {server}",
+                       observed="no answer to srvr", cure="allow the operator's pod srvr; or check its clients yourself, and"
+                       " stop it in ReleaseZooKeeper: a server that refuses connections has none")
     alone = [server for server, mode in modes.items() if isinstance(mode, Known) and mode.value == "standalone"]
     if alone:
-        yield warn(SINGLE_ZOOKEEPER, f"ZooKeeper server {several(alone)} stands alone: while it is away, neither dual write"
-                   " nor rollback works", subject=several(alone), observed="standalone",
-                   cure="keep it running and backed up until the migration is finalized")
+        yield warn(SINGLE_ZOOKEEPER, f"ZooKeeper server {several(alone)} runs standalone: while it is down, neither dual"
+                   " write nor rollback works", subject=several(alone), observed="standalone",
+                   cure="have it running and backed up until the migration is finalized")
     epoch = zookeeper_of(picture).controller_epoch
     if epoch < LOW_EPOCH:
-        yield info(LOW_CONTROLLER_EPOCH, f"/controller_epoch is {epoch}; raft epochs may pass it, and a rollback then raises"
-                   " it (KAFKA-20488)", subject="/controller_epoch", observed=epoch)
+        yield info(LOW_CONTROLLER_EPOCH, f"/controller_epoch is only {epoch}: raft epochs may pass it, and a rollback then"
+                   " raises it (KAFKA-20488)", subject="/controller_epoch", observed=epoch)
 
 
 def find_malformed_nodes(picture: Picture) -> Iterator[Verdict]:
@@ -59,7 +59,7 @@ def find_malformed_nodes(picture: Picture) -> Iterator[Verdict]:
                        " that name; leave the node as it is")
             continue
         yield fail(MALFORMED_NODE, f"{path}: {why}", subject=path, observed=f"{len(found)} nodes",
-                   unblocks="repair or delete that node in ZooKeeper, by Kafka's tools where they still can")
+                   unblocks="repair or delete that node, with Kafka's tools where they still work")
 
 
 def find_another_cluster(picture: Picture) -> Iterator[Verdict]:
@@ -71,8 +71,8 @@ def find_another_cluster(picture: Picture) -> Iterator[Verdict]:
         if not isinstance(view, Known):
             yield unknown(BROKER_SILENT, view.why, subject=f"broker {broker_id}")
         elif _differs(view.value, expected):
-            yield fail(CLUSTER_IDS_DIFFER, f"broker {broker_id} is of cluster {view.value.cluster_id}, ZooKeeper of"
-                       f" {expected}", subject=f"broker {broker_id}", observed=view.value.cluster_id, threshold=expected,
+            yield fail(CLUSTER_IDS_DIFFER, f"broker {broker_id} belongs to cluster {view.value.cluster_id}, ZooKeeper"
+                       f" to {expected}", subject=f"broker {broker_id}", observed=view.value.cluster_id, threshold=expected,
                        unblocks="correct spec.zookeeper.connect (with its chroot) or spec.kafka.bootstrapServers")
 
 

@@ -50,8 +50,8 @@ def find_zookeeper_groups(picture: Picture) -> Iterator[Verdict]:
                    " consumers of it that come back after MoveBrokers find no broker", subject=name,
                    observed=f"{len(late)} such groups", threshold=f"{window} s", cure=remedy(picture, name))
     if idle.unread:
-        yield info(IDLE_GROUPS_UNREAD, f"whether {idle.unread} groups without members were in use lately is not known:"
-                   " there are more of their nodes than Preflight reads", subject="/consumers",
+        yield info(IDLE_GROUPS_UNREAD, f"{idle.unread} groups without members were not checked for recent commits:"
+                   " /consumers has more nodes than Preflight reads", subject="/consumers",
                    observed=f"{idle.unread} groups", cure="delete the nodes of dead groups below /consumers")
 
 
@@ -66,10 +66,10 @@ def find_groups_without_members(picture: Picture) -> Iterator[Verdict]:
             yield unknown(GROUP_UNKNOWN, members.why, subject=group.name)
         elif not members.value.assigned:
             yield warn(GROUP_HAS_NO_MEMBERS, f"group {group.name} of spec.gates.groups has no members (it is"
-                       f" {members.value.state}): batches of brokers wait while it has something to consume and nobody"
+                       f" {members.value.state}): batches of brokers wait while it has records to consume and nobody"
                        " commits", subject=group.name, observed=members.value.state, threshold="Stable",
-                       cure="start its consumers, or take it out of spec.gates.groups; nothing to do where something commits"
-                       " without being a member, as Flink and MirrorMaker do")
+                       cure="start its consumers, or take it out of spec.gates.groups; nothing to do where Flink,"
+                       " MirrorMaker or another client commits without being a member")
 
 
 CHECKS = (

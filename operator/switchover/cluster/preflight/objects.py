@@ -69,14 +69,16 @@ def find_missing_objects(picture: Picture) -> Iterator[Verdict]:
             ready = sum(pod.ready for pod in workload.pods.values())
             troubles = {**workload.absent, **{pod.name: pod.trouble for pod in workload.pods.values()}}
             first = next((f": {pod}: {trouble}" for pod, trouble in sorted(troubles.items()) if trouble), "")
-            yield wait(PODS_NOT_READY, f"not every pod of StatefulSet {name} is ready{first}", subject=f"StatefulSet {name}",
-                       observed=ready, threshold=workload.replicas, unblocks="all pods are ready")
+            yield wait(PODS_NOT_READY, f"not every pod of StatefulSet {name} is Ready{first}",
+                       subject=f"StatefulSet {name}", observed=ready, threshold=workload.replicas,
+                       unblocks="all its pods are Ready; look at the first that is not")
     largest = max(filter(None, state.brokers.values()), key=lambda each: each.replicas, default=None)
     pods = sum(each.replicas for each in state.brokers.values() if each is not None)
     if largest is not None and pods > MOST_BROKERS:
-        yield fail(TOO_MANY_PODS, f"StatefulSet {largest.name} wants {largest.replicas} pods, all brokers together {pods}",
+        yield fail(TOO_MANY_PODS, f"StatefulSet {largest.name} wants {largest.replicas} pods, all StatefulSets together"
+                   f" {pods}: Switchover moves at most {MOST_BROKERS}",
                    subject=f"StatefulSet {largest.name}", observed=pods, threshold=MOST_BROKERS,
-                   unblocks="it is scaled to the brokers that there are")
+                   unblocks="scale it to the brokers that exist")
 
 
 def find_start_scripts(picture: Picture) -> Iterator[Verdict]:
@@ -89,13 +91,13 @@ def find_start_scripts(picture: Picture) -> Iterator[Verdict]:
         script, subject = layout_of(container, brokers).script, f"StatefulSet {name}"
         words = " ".join(map(str, (*(container.get("command") or ()), *(container.get("args") or ()))))
         if brokers.start is None and STARTED_BY_ITSELF.search(words):
-            yield fail(START_NOT_SUPPORTED, f"container {container['name']} of {subject} starts kafka.Kafka by itself, not"
-                       " by Kafka's start script", subject=subject, observed="kafka.Kafka", threshold=script,
-                       unblocks=f"start Kafka by {script} in the container's command")
+            yield fail(START_NOT_SUPPORTED, f"container {container['name']} of {subject} runs java kafka.Kafka, not Kafka's"
+                       " start script", subject=subject, observed="kafka.Kafka", threshold=script,
+                       unblocks=f"start Kafka with {script} in the container's command")
         else:
-            yield info(START_SCRIPT, f"container {container['name']} of {subject} starts Kafka by {script}, as its template"
-                       " tells: the edits of a mode are made there", subject=subject, observed=script,
-                       cure="if that is not so, set spec.brokers[].start; the controllers' pods start first, and prove it")
+            yield info(START_SCRIPT, f"container {container['name']} of {subject} starts Kafka with {script}, by its"
+                       " template: Switchover sets a node's mode there", subject=subject, observed=script,
+                       cure="if that is wrong, set spec.brokers[].start; the controllers' pods start first, and prove it")
 
 
 def find_not_allowed(picture: Picture) -> Iterator[Verdict]:
@@ -131,9 +133,9 @@ def find_missing_probes(picture: Picture) -> Iterator[Verdict]:
         except ContainerMissing:
             continue                                                 # told above
         if not probed:
-            yield warn(NO_READINESS_PROBE, f"the brokers of StatefulSet {name} have no readinessProbe: a pod counts as ready"
-                       " before Kafka listens, for drains by others as well", subject=f"StatefulSet {name}",
-                       cure="give them one, such as a tcpSocket on the port of a listener")
+            yield warn(NO_READINESS_PROBE, f"the brokers of StatefulSet {name} have no readinessProbe: a pod counts as Ready"
+                       " before Kafka listens, for node drains too", subject=f"StatefulSet {name}",
+                       cure="add one, such as a tcpSocket on the port of a listener")
 
 
 def find_pods_that_need_zookeeper(picture: Picture) -> Iterator[Verdict]:
@@ -141,16 +143,15 @@ def find_pods_that_need_zookeeper(picture: Picture) -> Iterator[Verdict]:
     for name, brokers, workload in workloads(picture):
         if asking := zookeeper_users.users(workload.template, picture.spec.zookeeper.connect):
             yield warn(PODS_NEED_ZOOKEEPER, f"{several(asking)} of StatefulSet {name} asks for ZooKeeper: without it no pod"
-                       " would start, and it is not told to be removable while that is so", subject=f"StatefulSet {name}",
-                       observed=several(asking), cure="take it out of the template before ZooKeeper is removed; HandOver is"
-                       " the time to apply one without it")
+                       " would start, so ReleaseZooKeeper waits while that is so", subject=f"StatefulSet {name}",
+                       observed=several(asking), cure="remove it from the template at HandOver")
         with suppress(ContainerMissing):
             kafka = container_of(workload.template, brokers)["name"]
             if seems := zookeeper_users.suspects(workload.template, picture.spec.zookeeper.connect, kafka):
                 yield warn(PODS_MAY_NEED_ZOOKEEPER, f"{several(seems)} of StatefulSet {name} seems to ask for ZooKeeper: if"
-                           " it does, no pod would start without it, which is found out when one is restarted while"
-                           " ZooKeeper is stopped", subject=f"StatefulSet {name}", observed=several(seems),
-                           cure="look what it does; if it asks for ZooKeeper, take it out of the template with HandOver")
+                           " it does, no pod would start without it. ReleaseZooKeeper tries with one pod",
+                           subject=f"StatefulSet {name}", observed=several(seems),
+                           cure="look what it does; if it asks for ZooKeeper, remove it from the template at HandOver")
 
 
 def find_another_migration(picture: Picture) -> Iterator[Verdict]:
@@ -164,8 +165,8 @@ def find_another_migration(picture: Picture) -> Iterator[Verdict]:
 def find_nodes_unseen(picture: Picture) -> Iterator[Verdict]:
     """Without the right to read nodes, the gate NodesSchedulable has nothing to look at."""
     if any(pod.cordoned is None for _, _, workload in workloads(picture) for pod in workload.pods.values()):
-        yield warn(NODES_UNSEEN, "the operator may not read nodes: it cannot tell that one is cordoned, and may begin a"
-                   " batch while somebody drains", subject="nodes",
+        yield warn(NODES_UNSEEN, "the operator may not read nodes: it does not see that one is cordoned, and may begin a"
+                   " batch during a drain", subject="nodes",
                    cure="install the chart with rbac.readNodes=true, or drain no node while a migration runs")
 
 
@@ -197,7 +198,7 @@ def _budgets_of_a_pod(picture: Picture, workload: Workload) -> Iterator[Verdict]
         narrow = [budget for budget in budgets if selected[budget] < max(selected.values())]
         known = len(narrow) == len(budgets) - 1
         delete = kubectl(picture.namespace, "delete poddisruptionbudget {}", narrow if known else "NAME")
-        cure = (f"unless that guards other pods, too: {delete}" if known
+        cure = (f"delete one, unless it guards other pods too: {delete}" if known
                 else f"{delete}, where NAME is the one of {several(budgets)} that guards nothing else")
         yield fail(SEVERAL_BUDGETS, f"{who} more than one PodDisruptionBudget ({several(budgets)}): Kubernetes refuses to"
                    " evict such a pod", subject=f"StatefulSet {workload.name}", observed=len(budgets), threshold=1,
@@ -216,11 +217,11 @@ def find_volatile_data(picture: Picture) -> Iterator[Verdict]:
         if kind == "hostPath":
             yield warn(BROKER_DATA_IS_ON_A_NODE, f"{directory} of {name} lies on a hostPath: a broker that comes back on"
                        " another node has lost its replicas", subject=name, observed=kind,
-                       cure="see that each broker's pod can be scheduled to its own node alone")
+                       cure="check that each broker's pod can be scheduled to its own node alone")
         elif kind not in template.OUTLIVES_THE_POD:
             where = f"a volume of kind {kind}" if kind else "the container's own file system"
-            yield fail(BROKER_DATA_IS_VOLATILE, f"{directory} of {name} lies on {where}, which is not known to outlive the"
-                       " pod: an eviction may lose what the broker has there", subject=name, observed=kind,
+            yield fail(BROKER_DATA_IS_VOLATILE, f"{directory} of {name} lies on {where}, which may not outlive the pod:"
+                       " an eviction may lose the broker's data there", subject=name, observed=kind,
                        threshold="persistentVolumeClaim", unblocks="move that directory to a volume from a claim")
 
 
@@ -243,9 +244,9 @@ def find_storage_trouble(picture: Picture) -> Iterator[Verdict]:
     used = examined.classes_in_use
     if not (isinstance(used, Known) and wanted in used.value):
         there = several(sorted(used.value)) if isinstance(used, Known) and used.value else "none"
-        yield info(STORAGE_CLASS_UNSEEN, "whether the controllers' storage class exists cannot be seen from this namespace;"
-                   f" bound claims here use: {there}", subject=wanted or "the default storage class",
-                   cure="see `kubectl get storageclasses`")
+        yield info(STORAGE_CLASS_UNSEEN, "this account may not read storage classes, so that of the controllers is not"
+                   f" checked; bound claims here use: {there}", subject=wanted or "the default storage class",
+                   cure="check that it exists: `kubectl get storageclasses`")
 
 
 def find_refused_change(picture: Picture) -> Iterator[Verdict]:
@@ -257,27 +258,27 @@ def find_refused_change(picture: Picture) -> Iterator[Verdict]:
         subject = f"StatefulSet {name}"
         if not isinstance(change, Known):
             if change.refused:
-                yield fail(CHANGE_REFUSED, f"the one change that the migration makes to {subject} is refused: {change.why}",
-                           subject=subject, unblocks="have the policy or webhook allow it for Switchover's account")
+                yield fail(CHANGE_REFUSED, f"a dry run of the migration's change of {subject} is refused: {change.why}",
+                           subject=subject, unblocks="let that policy or webhook allow it for Switchover's account")
             else:
                 yield unknown(NOT_OBSERVED, change.why, subject=subject)
             continue
         changed = replace(workload, template=change.value.template, update_strategy=change.value.update_strategy)
         if undone := template.changed_back(changed, brokers, picture.new_image):
-            yield fail(CHANGE_UNDONE, f"admission undoes the change of {several(undone)} that the migration makes to"
+            yield fail(CHANGE_UNDONE, f"the API server or a webhook undoes the migration's change of {several(undone)} in"
                        f" {subject}", subject=subject, observed=several(undone),
-                       unblocks="have the mutating webhook leave that StatefulSet alone")
+                       unblocks="exempt that StatefulSet from the mutating webhook")
 
 
-IMAGE_ALLOWED = check("ImageAllowed", find_not_allowed, "of brokers and controllers are images and pods as the chart allows")
+IMAGE_ALLOWED = check("ImageAllowed", find_not_allowed, "the chart allows the images and pods of brokers and controllers")
 STORAGE = check("Storage", find_storage_trouble, "the controllers' storage class exists", needs=(Need.EXAMINATION,))
 
 CHECKS = (
     check("ObjectsExist", find_missing_objects, "the brokers' StatefulSets exist"),
-    check("StartScripts", find_start_scripts, "the edits of a mode can be made where Kafka is started"),
+    check("StartScripts", find_start_scripts, "the script that starts Kafka is known"),
     IMAGE_ALLOWED,
     check("Probes", find_missing_probes, "a broker's pod is ready only when Kafka listens"),
-    check("PodsWithoutZooKeeper", find_pods_that_need_zookeeper, "of the brokers' pods Kafka alone asks for ZooKeeper"),
+    check("PodsWithoutZooKeeper", find_pods_that_need_zookeeper, "in the brokers' pods only Kafka asks for ZooKeeper"),
     check("NodesSeen", find_nodes_unseen, "the nodes of the brokers can be seen"),
     check("Budgets", find_budgets_in_the_way, "every broker can be evicted"),
     check("BrokerVolumes", find_volatile_data, "the brokers' data outlives their pods", needs=(Need.EXAMINATION,)),

@@ -33,23 +33,23 @@ def find_other_owners(picture: Picture) -> Iterator[Verdict]:
     for name, _, workload in workloads(picture):
         subject = f"StatefulSet {name}"
         if workload.owner:
-            yield fail(OWNED_BY_ANOTHER_OPERATOR, f"StatefulSet {name} is kept by {workload.owner}, whose operator would put"
-                       " every change of ours back", subject=subject, observed=workload.owner,
-                       unblocks="let that operator migrate it, or take the StatefulSet out of its hands")
+            yield fail(OWNED_BY_ANOTHER_OPERATOR, f"StatefulSet {name} is owned by {workload.owner}: its operator would"
+                       " revert Switchover's changes", subject=subject, observed=workload.owner,
+                       unblocks="let that operator migrate it, or end its ownership of the StatefulSet")
         if any(manager.subresource == "scale" and manager.name == AUTOSCALER for manager in workload.managers):
             yield warn(AUTOSCALER_OWNS_REPLICAS, f"an autoscaler sets the replicas of StatefulSet {name}: a broker that"
                        " comes or goes stops the migration", subject=subject,
                        cure=f"set its minReplicas and maxReplicas to {workload.replicas} until HandOver")
         if workload.marks.get(gitops.WAVE, "").casefold() == "true":
-            yield warn(TEMPLATE_REWRITTEN, f"Wave writes a hash of every Secret that StatefulSet {name} mounts into its"
-                       " template: each change of ours would ask for a restart that is not due, and HandOver would wait for"
-                       " it", subject=subject, observed=gitops.WAVE,
-                       cure=f"until HandOver: {_unmark(picture, name, gitops.WAVE)}")
+            yield warn(TEMPLATE_REWRITTEN, f"Wave writes a hash of the Secrets of StatefulSet {name} into its template:"
+                       " each change by Switchover would ask for a restart too early, and HandOver would wait for it",
+                       subject=subject, observed=gitops.WAVE,
+                       cure=f"turn it off until HandOver: {_unmark(picture, name, gitops.WAVE)}")
         if mark := gitops.reloads(workload):
-            yield warn(TEMPLATE_REWRITTEN, f"Stakater's Reloader writes into the template of StatefulSet {name} whenever"
-                       " one of its Secrets or ConfigMaps changes: ours are marked to be ignored, a change of another would"
-                       " ask for a restart that is not due, and HandOver would wait for it", subject=subject, observed=mark,
-                       cure=f"change none of them before HandOver, or until then: {_unmark(picture, name, mark)}")
+            yield warn(TEMPLATE_REWRITTEN, f"Stakater's Reloader changes the template of StatefulSet {name} when its"
+                       " Secrets or ConfigMaps change, Switchover's excepted: that asks for a restart too early, and"
+                       " HandOver waits for it", subject=subject, observed=mark,
+                       cure=f"change none before HandOver, or turn it off: {_unmark(picture, name, mark)}")
         yield from _tool(workload, picture.namespace)
 
 
@@ -63,21 +63,21 @@ def _tool(workload: Workload, namespace: str) -> Iterator[Verdict]:
     if tool is None:
         if writer := gitops.last_writer(workload, ("volumes", "mounts", "strategy")):
             yield info(WRITTEN_BEFORE, f"{writer.name} wrote mounts or strategy of StatefulSet {name} last; applied again"
-                       " during the migration, that manifest would put ours back", subject=subject, observed=writer.name,
-                       cure="do not apply it again until HandOver")
+                       " during the migration, that manifest would undo Switchover's", subject=subject, observed=writer.name,
+                       cure="do not apply it again before HandOver")
     elif tool.quiet:
-        yield info(GITOPS_TOLERATES, f"{tool} owns StatefulSet {name}, and a mark on it says to leave it alone",
+        yield info(GITOPS_TOLERATES, f"{tool} owns StatefulSet {name}, and is set to leave it alone",
                    subject=subject, observed=tool.name)
     elif tool.name == gitops.FLUX:
-        yield fail(GITOPS_CONFLICT, f"{tool} owns StatefulSet {name} and would put mount, volume and update strategy back"
-                   " with its next reconciliation", subject=subject, observed=tool.name, unblocks=tool.tolerate)
+        yield fail(GITOPS_CONFLICT, f"{tool} owns StatefulSet {name} and would revert mount, volume and update strategy with"
+                   " its next reconciliation", subject=subject, observed=tool.name, unblocks=tool.tolerate)
     elif tool.reverts:
-        yield warn(GITOPS_OWNED, f"{tool} owns StatefulSet {name}; unless told otherwise it puts mount, volume and update"
-                   " strategy back, and whether it was told cannot be seen from this namespace", subject=subject,
+        yield warn(GITOPS_OWNED, f"{tool} owns StatefulSet {name}, and may revert mount, volume and update strategy:"
+                   " whether it is set not to cannot be seen from this namespace", subject=subject,
                    observed=tool.name, cure=tool.tolerate)
     else:
-        yield info(HELM_OWNED, f"{tool} owns StatefulSet {name}; an upgrade of it would put mount, volume and update"
-                   " strategy back", subject=subject, observed=tool.name, cure=tool.tolerate)
+        yield info(HELM_OWNED, f"{tool} owns StatefulSet {name}: an upgrade of it would revert mount, volume and update"
+                   " strategy", subject=subject, observed=tool.name, cure=tool.tolerate)
 
 
 # --- residue --------------------------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def find_znodes(picture: Picture) -> Iterator[Verdict]:
     state = zookeeper_of(picture)
     if state.migration is not None:
         told = "it is empty (KAFKA-19480)" if state.migration.empty else f"its offset is {state.migration.offset}"
-        yield fail(RESIDUE, f"/migration exists in ZooKeeper, {told}: something is left of an earlier attempt",
+        yield fail(RESIDUE, f"/migration exists in ZooKeeper, left by an earlier attempt: {told}",
                    subject="/migration", unblocks=f"{NONE_RUNS}, then delete /migration")
     if state.controller is None:
         yield wait(NO_CONTROLLER, "/controller does not exist: no broker is the controller", subject="/controller",
@@ -105,17 +105,17 @@ def find_znodes(picture: Picture) -> Iterator[Verdict]:
 def find_objects(picture: Picture) -> Iterator[Verdict]:
     state = kubernetes_in_preflight(picture)
     if state.controller_claims:
-        yield fail(RESIDUE, "volumes of controllers of an earlier attempt exist: their log would be taken for this one",
+        yield fail(RESIDUE, "volumes of an earlier attempt's controllers exist: the new ones would start with that log",
                    subject=f"claim {state.controller_claims[0]}",
                    unblocks=f"{NONE_RUNS}, then delete the claims {', '.join(state.controller_claims)}")
     reserved = seen(picture.facts.examination.objects, NOT_OBSERVED, "objects with the controllers' names")
     own = {f"Secret {names.node_files(brokers)}" for brokers in picture.broker_sets}
     for found, manager in sorted(reserved.items()):
         if found not in own:
-            yield fail(RESIDUE, f"{found} exists already", subject=found,
+            yield fail(RESIDUE, f"{found} exists already, where the migration would create it", subject=found,
                        unblocks=f"choose another spec.controllers.name, or {NONE_RUNS}, then delete it")
         elif manager != names.MANAGER:
-            yield fail(NAME_TAKEN, f"{found} exists and is not Switchover's, which would write over it or have it replaced",
+            yield fail(NAME_TAKEN, f"{found} exists and is not Switchover's: the migration would overwrite or replace it",
                        subject=found, observed=manager or "no label app.kubernetes.io/managed-by", threshold=names.MANAGER,
                        unblocks="rename or delete it")
 
@@ -133,18 +133,18 @@ def find_names_of_charts(picture: Picture) -> Iterator[Verdict]:
         except ContainerMissing:
             continue                                   # told by its own reason
         if preset is StartPreset.BITNAMI:
-            yield warn(NAME_OF_THE_CHART, f"the chart of StatefulSet {name} has objects called {controllers} once its values"
-                       " say KRaft: Helm would refuse that upgrade, since Switchover's have the name",
+            yield warn(NAME_OF_THE_CHART, f"the chart of StatefulSet {name} creates objects named {controllers} once its"
+                       " values say KRaft: Helm would refuse that upgrade, since Switchover's have that name",
                        subject=f"StatefulSet {controllers}", observed=controllers,
                        cure=f"set spec.controllers.name to {release}-kraft")
 
 
-NAMES = check("Names", find_objects, "no object stands where Switchover's will", needs=(Need.EXAMINATION,))
+NAMES = check("Names", find_objects, "no object has a name that Switchover's will have", needs=(Need.EXAMINATION,))
 
 
 CHECKS = (
-    check("Ownership", find_other_owners, "nobody else keeps the brokers' StatefulSets"),
-    check("Residue", find_znodes, "nothing is left of an earlier attempt in ZooKeeper"),
+    check("Ownership", find_other_owners, "nobody else owns the brokers' StatefulSets"),
+    check("Residue", find_znodes, "ZooKeeper has no nodes of an earlier attempt"),
     NAMES,
-    check("NamesOfCharts", find_names_of_charts, "no chart has the controllers' name for objects to come"),
+    check("NamesOfCharts", find_names_of_charts, "no chart will create objects with the controllers' name"),
 )

@@ -98,15 +98,15 @@ def find_unauthorized_nodes(picture: Picture) -> Iterator[Verdict]:
     anonymous = principal == listener.ANONYMOUS
     wanted = "a super user" if anonymous else who
     if found.has("super.users") or found.has("allow.everyone.if.no.acl.found"):
-        everybody = ", and where it is, so is whoever reaches a listener without authentication" if anonymous else ""
-        yield warn(SUPER_USERS_HIDDEN, f"{subject} has an authorizer, and Kafka hides who its super users are: the"
-                   f" controllers do not come up unless {who}, as whom the nodes meet on the controllers' listener, is"
-                   f" one{everybody}", subject="super.users", observed="hidden", threshold=wanted,
-                   cure=cure if anonymous else f"see that it is in super.users on every broker, or {cure}")
+        everybody = "; then so is whoever reaches a listener without authentication" if anonymous else ""
+        yield warn(SUPER_USERS_HIDDEN, f"{subject} has an authorizer, and Kafka hides its super.users: the controllers do"
+                   f" not come up unless {who}, as whom the nodes connect to them, is one{everybody}",
+                   subject="super.users", observed="hidden", threshold=wanted,
+                   cure=cure if anonymous else f"check that it is in super.users on every broker, or {cure}")
     else:
-        add = "" if anonymous else f"add {who} to super.users on every broker, or "
-        yield fail(CONTROLLERS_NOT_AUTHORIZED, f"{subject} has an authorizer and no super.users: {who}, as whom the nodes"
-                   " meet on the controllers' listener, is none, and no broker could register",
+        add = "" if anonymous else "add that principal to super.users on every broker, or "
+        yield fail(CONTROLLERS_NOT_AUTHORIZED, f"{subject} has an authorizer and no super.users: the nodes connect to the"
+                   f" controllers as {who}, and could not register",
                    subject="super.users", observed="not set", threshold=wanted,
                    unblocks=f"{add}{cure}")
 
@@ -120,13 +120,13 @@ def find_weaker_listener(picture: Picture) -> Iterator[Verdict]:
     for broker_id, told in examined(picture):
         protocol, client_auth = _between_brokers(told.static_settings)
         if protocol not in {*SecurityProtocol}:
-            raise Unseen(unknown(SETTINGS_UNKNOWN, f"broker {broker_id} does not tell the security protocol of its"
+            raise Unseen(unknown(SETTINGS_UNKNOWN, f"broker {broker_id} does not report the security protocol of its"
                                  " inter-broker listener", subject=f"broker {broker_id}"))
         if missing := _protection(protocol, client_auth) - ours:
             lacking[protocol] = missing
     for protocol, missing in sorted(lacking.items()):
-        message = (f"the controllers' listener has no {' and no '.join(sorted(missing))} ({own}), and the one that the"
-                   f" brokers use among themselves has ({protocol}): whoever reaches it can read all metadata")
+        message = (f"the controllers' listener has no {' and no '.join(sorted(missing))} ({own}), and the"
+                   f" inter-broker listener has ({protocol}): whoever reaches it can read all metadata")
         subject, cure = "spec.controllers.listener", "give it securityProtocol SSL or SASL_SSL and a credentialsRef"
         if accepted:
             yield warn(WEAKER_CONTROLLERS, message, subject=subject, observed=own, threshold=protocol, cure=cure)
@@ -195,7 +195,7 @@ def find_refusals(picture: Picture) -> Iterator[Verdict]:
     refused = grouped((reading.why, subject) for subject, reading in readings.items()
                       if not isinstance(reading, Known) and reading.refused)
     for why, subjects in refused.items():
-        yield fail(READING_REFUSED, why, subject=several(subjects), unblocks="give what the message asks for")
+        yield fail(READING_REFUSED, why, subject=several(subjects), unblocks="grant what the message asks for")
 
 
 def find_missing_kubernetes_rights(picture: Picture) -> Iterator[Verdict]:
@@ -203,21 +203,22 @@ def find_missing_kubernetes_rights(picture: Picture) -> Iterator[Verdict]:
     if missing:
         yield fail(KUBERNETES_RIGHT_MISSING, f"this account may not {several(missing, 20)}",
                    subject=several(missing), observed=f"{len(missing)} rights are missing",
-                   unblocks="install the chart's Role and RoleBinding in this namespace as they are; where its rbac.secrets"
-                            " names any Secrets, name those of `write` that are missing")
+                   unblocks="install the chart's Role and RoleBinding in this namespace unchanged; where rbac.secrets names"
+                            " Secrets, add the missing ones to its `write`")
 
 
 def find_missing_kafka_rights(picture: Picture) -> Iterator[Verdict]:
     if not picture.facts.examination.brokers:
-        raise Unseen(unknown(BROKER_SILENT, "no broker was asked what our user may do"))
+        raise Unseen(unknown(BROKER_SILENT, "no broker was asked what Switchover's user may do"))
     for broker_id, told in sorted(picture.facts.examination.brokers.items()):
         if not isinstance(told, Known):
             yield unknown(BROKER_SILENT, told.why, subject=f"broker {broker_id}")
         elif missing := [name for name in CLUSTER_OPERATIONS if name not in told.value.operations]:
-            yield fail(KAFKA_RIGHT_MISSING, f"on broker {broker_id} our user may not {' or '.join(missing)} on the cluster",
+            yield fail(KAFKA_RIGHT_MISSING, f"on broker {broker_id} Switchover's user may not {' or '.join(missing)} on the"
+                       " cluster",
                        subject=f"broker {broker_id}", observed=", ".join(sorted(told.value.operations)) or "nothing",
                        threshold=", ".join(CLUSTER_OPERATIONS),
-                       unblocks="make it a super user: until the copy the controllers know no ACLs, but super.users alone")
+                       unblocks="make it a super user: before the copy the controllers know super.users, and no ACLs")
 
 
 def find_missing_zookeeper_rights(picture: Picture) -> Iterator[Verdict]:
@@ -226,22 +227,23 @@ def find_missing_zookeeper_rights(picture: Picture) -> Iterator[Verdict]:
     for path, needed in NEEDED_ON.items():
         if needed in rights.granted.get(path, ()):
             continue
-        told = f"the ACL of {path} in ZooKeeper does not give our credentials {needed}, which a rollback needs"
+        told = f"the ACL of {path} in ZooKeeper does not give Switchover {needed}, which a rollback needs"
         cure = "give spec.zookeeper.credentialsRef the brokers' own credentials, or correct the ACL"
         observed = ", ".join(sorted(rights.granted.get(path, ()))) or "nothing"
         if schemes := rights.unjudged.get(path):
-            yield warn(ZOOKEEPER_RIGHT_UNSURE, f"{told}, unless an entry of scheme {several(schemes)} means us",
+            yield warn(ZOOKEEPER_RIGHT_UNSURE, f"{told}, unless its entry of scheme {several(schemes)} does",
                        subject=path, observed=observed, threshold=needed, cure=cure)
         else:
             yield fail(ZOOKEEPER_RIGHT_MISSING, told, subject=path, observed=observed, threshold=needed, unblocks=cure)
 
 
 RIGHTS = (
-    check("Readable", find_refusals, "nothing that was asked was refused",
+    check("Readable", find_refusals, "no reading was refused",
           needs=(Need.EXAMINATION, Need.BROKER_SETTINGS, Need.TOPICS_IN_ZOOKEEPER, Need.GROUPS_IN_ZOOKEEPER)),
     check("KubernetesRights", find_missing_kubernetes_rights, "this account may do all that a migration does",
           needs=(Need.EXAMINATION,)),
-    check("KafkaRights", find_missing_kafka_rights, "our user may read the quorum and its log", needs=(Need.EXAMINATION,)),
+    check("KafkaRights", find_missing_kafka_rights, "Switchover's user may read the quorum and its log",
+          needs=(Need.EXAMINATION,)),
     check("ZooKeeperRights", find_missing_zookeeper_rights, "the rollback may do what it does in ZooKeeper",
           needs=(Need.EXAMINATION,)),
 )

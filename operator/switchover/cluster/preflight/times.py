@@ -44,17 +44,17 @@ def find_clocks_apart(picture: Picture) -> Iterator[Verdict]:
     """No gate compares clocks of two machines; a person who reads their times does."""
     ahead = seen(picture.facts.examination.ahead, KUBERNETES_UNKNOWN, "the API server's clock")
     if abs(ahead) > APART_SECONDS:
-        yield _apart("the operator's clock", ahead, f"the API server's clock is {_told(ahead)} the operator's:"
-                     " windows open, and the status tells times, by the operator's")
+        yield _apart("the operator's clock", ahead, f"the API server's clock is {_told(ahead)} the operator's,"
+                     " by which windows open and the status has its times")
     for broker_id, seconds in sorted(zookeeper_of(picture).ahead.items()):
         if abs(seconds) > APART_SECONDS:
             yield _apart(f"broker {broker_id}", seconds,
-                         f"when broker {broker_id} registered, its clock was {_told(seconds)} ZooKeeper's")
+                         f"the clock of broker {broker_id} was {_told(seconds)} ZooKeeper's when it registered")
 
 
 def _apart(subject: str, seconds: float, message: str) -> Verdict:
     return warn(CLOCKS_APART, message, subject=subject, observed=f"{seconds:.0f} s", threshold=f"{APART_SECONDS:.0f} s",
-                cure="let every node take the time from the same source (NTP)")
+                cure="set the clocks of all nodes from one source (NTP)")
 
 
 def _told(seconds: float) -> str:

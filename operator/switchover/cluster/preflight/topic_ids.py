@@ -25,7 +25,7 @@ def find_id_trouble(picture: Picture) -> Iterator[Verdict]:
     yield from islice(_troubles(picture, told), TOLD)
     for broker_id, ids in told.items():
         if silent := sorted(ids.silent - ids.others.keys()):
-            yield unknown(NOT_OBSERVED, f"broker {broker_id} does not tell whether its logs of {several(silent)} have the"
+            yield unknown(NOT_OBSERVED, f"broker {broker_id} does not report whether its logs of {several(silent)} have the"
                           " topics' ids", subject=several(silent))
 
 
@@ -39,24 +39,24 @@ def _troubles(picture: Picture, told: Mapping[int, TopicIds]) -> Iterator[Verdic
         if others:
             on_disk = _on_disk(picture, f"{name}-{told[others[0]].others[name]}", others[0])
             yield fail(TOPIC_ID_DIFFERS, f"topic {name} has another topic_id on the disks of broker {several(others)} than"
-                       " the brokers serve: one that restarts does not serve its partitions any more", subject=name,
+                       " the brokers serve: a broker that restarts no longer serves its partitions", subject=name,
                        observed=several(served), threshold="the id on the disks",
                        unblocks="restart no broker; write the disks' id into ZooKeeper, and have the controller read it: "
                        + _put(picture, topic, name, on_disk, elect=True))
         elif len(served) > 1:
             yield wait(TOPIC_ID_DIFFERS, f"brokers serve topic {name} by several ids", subject=name,
-                       observed=several(served), threshold="one id", unblocks="the controller has told every broker its id")
+                       observed=several(served), threshold="one id", unblocks="every broker has its id from the controller")
         elif not served:
             never += [name] if topic.topic_id is None else []
         elif topic.topic_id is None:
             yield fail(TOPIC_WITHOUT_ID, f"topic {name} has lost its topic_id in ZooKeeper: the next controller would give"
-                       " it another one than its logs have", subject=name, observed="none", threshold=served[0],
+                       " it an id that its logs do not have", subject=name, observed="none", threshold=served[0],
                        unblocks=f"restart no broker; write its id back: {_put(picture, topic, name, served[0])}")
         elif topic.topic_id != served[0]:
-            yield wait(TOPIC_ID_DIFFERS, f"topic {name} has another topic_id in ZooKeeper than the one by which brokers"
-                       " serve it", subject=name, observed=topic.topic_id, threshold=served[0],
-                       unblocks="brokers hear of a new topic within seconds; where this stays for five minutes, restart"
-                       f" no broker, and write its id back: {_put(picture, topic, name, served[0])}")
+            yield wait(TOPIC_ID_DIFFERS, f"topic {name} has another topic_id in ZooKeeper than the brokers serve it"
+                       " by", subject=name, observed=topic.topic_id, threshold=served[0],
+                       unblocks="brokers hear of a new topic within seconds; if this lasts for five minutes, restart no"
+                       f" broker, and write its id back: {_put(picture, topic, name, served[0])}")
     if never:
         yield fail(TOPIC_WITHOUT_ID, f"{len(never)} topics have no topic_id, and no broker serves them by one: the"
                    " migration would stall", subject=several(never), observed="none",

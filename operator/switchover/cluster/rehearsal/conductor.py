@@ -387,7 +387,7 @@ class Rehearsal:
         while time.monotonic() < until:
             if (code := self._parts.processes.exit_code(name)) == NO_SCRIPTS:
                 there = next((line for line in self._parts.processes.log(name) if line), "/PATH/kafka-server-start.sh")
-                raise NoReplica("the image has no kafka-run-class beside the brokers' start script: set in spec.brokers:"
+                raise NoReplica("the image has no kafka-run-class next to the brokers' start script: set in spec.brokers:"
                                 f" start: {{script: {there}}}")
             if code is not None:
                 raise NoReplica(f"the replica's {name} ended with code {code} while it started: {self._words(name)}")
@@ -417,7 +417,7 @@ class Rehearsal:
 
     def _words(self, name: str) -> str:
         found = Process(None, troubles(self._parts.processes.log(name), self._known))
-        return str(found.cause or "it told no error")
+        return str(found.cause or "no error in its log")
 
 
 def _alike(one: Course, other: Course) -> bool:

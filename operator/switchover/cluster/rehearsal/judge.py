@@ -78,8 +78,8 @@ def report(seen: Seen, seconds: Mapping[str, float]) -> Report:
 
 def find_hidden_nodes(seen: Seen) -> Iterator[Finding]:
     for path in seen.tree.denied[:TOLD]:
-        yield blocker(Stage.EXPORT, REHEARSAL_INCOMPLETE, f"{path} may not be read, so what is in it was not"
-                      f" rehearsed ({len(seen.tree.denied)} nodes)", path,
+        yield blocker(Stage.EXPORT, REHEARSAL_INCOMPLETE, f"ZooKeeper's ACL of {path} does not let Switchover read it, so"
+                      f" it was not rehearsed ({len(seen.tree.denied)} such nodes)", path,
                       cure="give the user of spec.zookeeper.credentialsRef the right READ on it")
 
 
@@ -87,8 +87,8 @@ def find_missing_brokers(seen: Seen) -> Iterator[Finding]:
     courses = (*(end.course for end in seen.ends), seen.course)
     missing = sorted({broker for course in courses for broker in course.waited_for})
     if missing:
-        yield blocker(Stage.BROKERS, DEAD_BROKER_IN_ASSIGNMENT, f"the controllers would wait for brokers {missing}"
-                      " for ever: topics are assigned to them, and they are not registered", "/brokers/ids",
+        yield blocker(Stage.BROKERS, DEAD_BROKER_IN_ASSIGNMENT, f"brokers {missing} have replicas and are not"
+                      " registered: the controllers would wait for them for ever", "/brokers/ids",
                       cure="start them, or move their partitions away (kafka-reassign-partitions.sh)")
     for broker, error in sorted(seen.course.refused.items()):
         yield blocker(Stage.BROKERS, REGISTRATION_WOULD_BE_REFUSED,
@@ -98,10 +98,10 @@ def find_missing_brokers(seen: Seen) -> Iterator[Finding]:
 
 ENDS: Mapping[Reached, tuple[Stage, Reason, str]] = {
     Reached.NOTHING: (Stage.CLAIM, CLAIM_WOULD_NOT_COME, "the controllers would never claim the cluster"),
-    Reached.CLAIMED: (Stage.COPY, COPY_WOULD_FAIL, "the controllers would claim the cluster and copy nothing: no controller"
+    Reached.CLAIMED: (Stage.COPY, COPY_WOULD_FAIL, "the controllers would claim the cluster and fail to copy: no controller"
                                                    " would work"),
     Reached.COPIED: (Stage.SYNC, DUAL_WRITE_WOULD_NOT_BEGIN, "the metadata would be copied and dual write never begin:"
-                                                           " brokers that restart would learn nothing"),
+                                                           " brokers that restart would get no metadata"),
 }
 
 
@@ -114,13 +114,13 @@ def find_ends(seen: Seen) -> Iterator[Finding]:
         for path in end.nodes[:TOLD] or ("",):
             yield blocker(stage, reason, f"{words}{how} ({_why(end.course.controller)})", path,
                           cure=_mend(path) if path else
-                          "the node that causes it was not found: keep the replica and read its controller's log")
+                          "the faulty node was not found: run `switchover rehearse --keep`, and read its controller's log")
 
 
 def find_lost_metadata(seen: Seen) -> Iterator[Finding]:
     """What the image has otherwise than the tree."""
     if seen.course.unread:
-        yield blocker(Stage.IMAGE, REHEARSAL_INCOMPLETE, f"what was copied could not be compared: {seen.course.unread}",
+        yield blocker(Stage.IMAGE, REHEARSAL_INCOMPLETE, f"the copied metadata could not be compared: {seen.course.unread}",
                       cure="rehearse again")
     found = seen.course.differences or ()
     unreadable = {path.rpartition("/")[2] for path in seen.tree.metadata().malformed}
@@ -128,7 +128,7 @@ def find_lost_metadata(seen: Seen) -> Iterator[Finding]:
         if each.kind == "znode" or _is_going(seen.tree, each.kind, each.key) or each.key.split(" ")[0] in unreadable:
             continue                                           # told by the checks that know what becomes of it
         yield blocker(Stage.IMAGE, METADATA_WOULD_DIFFER, f"{each} ({len(found)} differences)", each.key,
-                      cure="correct it in ZooKeeper by Kafka's tools, and rehearse again")
+                      cure="correct it in ZooKeeper with Kafka's tools, and rehearse again")
 
 
 def _is_going(tree: Tree, kind: str, key: str) -> bool:
@@ -159,11 +159,11 @@ def find_changed_nodes(seen: Seen) -> Iterator[Finding]:
         if path not in after:
             yield _deleted(seen.tree, path, before[path], malformed=any(kind == "malformed" for kind, _, _ in was or ()))
         elif path not in before:
-            yield note(Stage.SYNC, NODE_WOULD_BE_CREATED, INFO, f"dual write would create {path}: a node of the same"
-                          " meaning has a name that Kafka writes otherwise, and stays beside it", path)
+            yield note(Stage.SYNC, NODE_WOULD_BE_CREATED, INFO, f"dual write would create {path}: the node that says"
+                          " this has a name that Kafka writes otherwise, and stays as well", path)
         else:
-            yield note(Stage.SYNC, NODE_WOULD_BE_REWRITTEN, WARNING, f"dual write would give {path} another content: not"
-                          " everything in it is known to KRaft", path)
+            yield note(Stage.SYNC, NODE_WOULD_BE_REWRITTEN, WARNING, f"dual write would rewrite {path}: KRaft does not know"
+                          " all that is in it", path)
 
 
 def _deleted(tree: Tree, path: str, data: bytes | None, *, malformed: bool) -> Finding:
@@ -172,24 +172,24 @@ def _deleted(tree: Tree, path: str, data: bytes | None, *, malformed: bool) -> F
         marked = name in tree.marked
         found = blocker(Stage.SYNC, TOPIC_WOULD_GO, f"topic {name} would be deleted from ZooKeeper:"
                         f" {'it is marked for deletion' if marked else 'KRaft does not know it'}", path,
-                        cure="let its deletion end" if marked else "write its node as it was, and rehearse again")
+                        cure="let its deletion end" if marked else "restore its node, and rehearse again")
         return replace(found, severity=WARNING) if marked else found
     if kind == ["config", "topics"] and name not in tree.topics:
         return note(Stage.SYNC, NODE_WOULD_BE_DELETED, INFO,
-                       f"{path} would be deleted: there is no topic {name} for these settings", path)
+                       f"{path} would be deleted: it has settings of topic {name}, which does not exist", path)
     if data and malformed:
-        return blocker(Stage.SYNC, METADATA_WOULD_BE_LOST, f"{path} would be deleted with all that it says: Kafka"
+        return blocker(Stage.SYNC, METADATA_WOULD_BE_LOST, f"{path} would be deleted with all that it holds: Kafka"
                        " cannot read it", path, cure=_mend(path))
-    return note(Stage.SYNC, NODE_WOULD_BE_DELETED, INFO, f"{path} would be deleted: KRaft keeps nothing of it", path)
+    return note(Stage.SYNC, NODE_WOULD_BE_DELETED, INFO, f"{path} would be deleted: it holds nothing that KRaft needs", path)
 
 
 def _mend(path: str) -> str:
     """What to do about a node: deleted is only what holds nothing but the fault."""
     if path.startswith("/brokers/topics/"):
-        return "write it as it was, or delete the topic with Kafka's tools, as the runbook says"
+        return "restore the node, or delete the topic with Kafka's tools, as the runbook says"
     if path.startswith("/config/") and not path.startswith(("/config/clients/", "/config/ips/")):
-        return f"take the fault out of it, and leave what else it says: {get(path)}"
-    return f"mend the node, or delete it: {delete(path)}"
+        return f"correct the faulty value in the node, and leave the others: {get(path)}"
+    return f"repair the node, or delete it: {delete(path)}"
 
 
 def find_ends_of_brokers(seen: Seen) -> Iterator[Finding]:
@@ -199,9 +199,9 @@ def find_ends_of_brokers(seen: Seen) -> Iterator[Finding]:
         return
     if canary.process.exit_code is not None:
         for path in _nodes_of(seen, canary.process) or ("",):
-            yield blocker(Stage.CANARY, BROKERS_WOULD_END, "every broker would end at its start in KRaft mode, with"
+            yield blocker(Stage.CANARY, BROKERS_WOULD_END, "every broker would exit at its start in KRaft mode, with"
                           f" code {canary.process.exit_code} ({_why(canary.process)})", path,
-                          cure="correct the setting by Kafka's tools (kafka-configs.sh --alter), and rehearse again")
+                          cure="correct the setting with Kafka's tools (kafka-configs.sh --alter), and rehearse again")
         return
     if canary.topics is None:
         yield blocker(Stage.CANARY, REHEARSAL_INCOMPLETE, "a KRaft broker did not list the topics in time",
@@ -212,16 +212,16 @@ def find_ends_of_brokers(seen: Seen) -> Iterator[Finding]:
     for topic in sorted(known - canary.topics)[:TOLD]:
         yield blocker(Stage.CANARY, TOPIC_WOULD_VANISH, f"topic {topic} would not exist on brokers in KRaft mode,"
                       " and its data be set aside as stray", f"/brokers/topics/{topic}",
-                      cure="see docs/runbooks/preflight-cluster.md#topicsshareanid: another topic has the same topic_id")
+                      cure="another topic has the same topic_id: see docs/runbooks/preflight-cluster.md#topicsshareanid")
     for trouble in canary.process.troubles:
         for path in _nodes_of(seen, Process(None, (trouble,))) or ("",):
-            yield note(Stage.CANARY, BROKERS_WOULD_COMPLAIN, WARNING, f"a KRaft broker starts with {trouble}", path)
+            yield note(Stage.CANARY, BROKERS_WOULD_COMPLAIN, WARNING, f"a KRaft broker logs {trouble} at its start", path)
 
 
 def find_rollback_trouble(seen: Seen) -> Iterator[Finding]:
     if seen.course.back:
-        yield blocker(Stage.ROLLBACK, ROLLBACK_WOULD_FAIL, "after a rollback ZooKeeper's controller could not take"
-                      f" the cluster over: {seen.course.back}",
+        yield blocker(Stage.ROLLBACK, ROLLBACK_WOULD_FAIL, "a rollback could not give the cluster back to"
+                      f" ZooKeeper's controller: {seen.course.back}",
                       cure="do not begin; report it with what `switchover rehearse --output` writes")
 
 
@@ -230,23 +230,23 @@ def find_finalize_trouble(seen: Seen) -> Iterator[Finding]:
     if course.finalized is False:
         yield blocker(Stage.FINALIZE, FINALIZE_WOULD_FAIL, "the controller did not leave the migration when it was"
                       f" started without ZooKeeper ({_why(course.controller)})",
-                      cure="do not begin; keep what `switchover rehearse --output` writes, and look at its other findings")
+                      cure="do not begin; look at the other findings of `switchover rehearse --output`")
     before = course.differences or ()
     for each in tuple(each for each in course.after_finalize or () if each not in before)[:TOLD]:
         yield blocker(Stage.FINALIZE, METADATA_WOULD_DIFFER, f"after the end of the migration: {each}", each.key,
-                      cure="correct it in ZooKeeper by Kafka's tools, and rehearse again")
+                      cure="correct it in ZooKeeper with Kafka's tools, and rehearse again")
 
 
 def find_ending_classes(seen: Seen) -> Iterator[Finding]:
     """The brokers' own classes: their own settings are hidden by Kafka, so what they did without those proves little."""
     for setting, process in sorted(seen.course.ended_by.items()):
-        yield note(Stage.CLASSES, CLASS_DID_NOT_START, WARNING, "a node on KRaft did not come up with the brokers' own"
-                      f" {setting} ({_why(process)}), without the class's own settings and without the pods' volumes", "",
-                      "see that it supports KRaft, and try it on a KRaft cluster of Kafka 3.9 before the migration begins")
+        yield note(Stage.CLASSES, CLASS_DID_NOT_START, WARNING, "a KRaft node did not start with the brokers' own"
+                      f" {setting} ({_why(process)}); it had neither that class's settings nor the pods' volumes", "",
+                      "check that it supports KRaft, and try it on a KRaft cluster of Kafka 3.9 before the migration begins")
 
 
 def _why(process: Process) -> str:
-    return str(process.cause or "it told no error")
+    return str(process.cause or "no error in its log")
 
 
 def _nodes_of(seen: Seen, process: Process) -> tuple[str, ...]:

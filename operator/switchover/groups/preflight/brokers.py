@@ -47,7 +47,7 @@ def find_refusals(picture: Picture) -> Iterator[Verdict]:
     refused = grouped((reading.why, subject) for subject, reading in readings.items()
                       if not isinstance(reading, Known) and reading.refused and not reading.malformed)
     for why, subjects in refused.items():
-        yield fail(READING_REFUSED, why, subject=", ".join(subjects[:5]), unblocks="give what the message asks for")
+        yield fail(READING_REFUSED, why, subject=", ".join(subjects[:5]), unblocks="grant what the message asks for")
 
 
 def find_missing_rights(picture: Picture) -> Iterator[Verdict]:
@@ -56,7 +56,7 @@ def find_missing_rights(picture: Picture) -> Iterator[Verdict]:
         listed = ", ".join(missing[:20])
         yield fail(KUBERNETES_RIGHT_MISSING, f"this account may not {listed} in its namespace", subject="Role switchover",
                    observed=f"{len(missing)} missing", threshold="all that the chart's Role grants",
-                   unblocks="install the chart's Role, or grant these")
+                   unblocks="install the chart's Role, or grant these rights")
 
 
 def find_unchecked_hosts(picture: Picture) -> Iterator[Verdict]:
@@ -65,7 +65,7 @@ def find_unchecked_hosts(picture: Picture) -> Iterator[Verdict]:
 
 RIGHTS = (
     check("HostsChecked", find_unchecked_hosts, "servers must have certificates for their own names"),
-    check("Readings", find_refusals, "nothing refuses to be read",
+    check("Readings", find_refusals, "no reading was refused",
           needs=(Need.LOAD, Need.READINESS, Need.RIGHTS, Need.RIGHTS_IN_ZOOKEEPER)),
     check("Rights", find_missing_rights, "Switchover may do all that a migration needs", needs=(Need.RIGHTS,)),
 )
@@ -85,12 +85,11 @@ def find_old_brokers(picture: Picture) -> Iterator[Verdict]:
     for broker_id, broker in brokers(picture).items():
         if broker.release < FIRST:
             yield fail(WRONG_KAFKA_VERSION, f"broker {broker_id} is older than Kafka 4.0: its consumer protocol is a"
-                       " preview",
-                       subject=f"broker {broker_id}", observed=".".join(map(str, broker.release)), threshold="4.0",
-                       unblocks="upgrade every broker to 4.0 or newer")
+                       " preview", subject=f"broker {broker_id}", observed=".".join(map(str, broker.release)),
+                       threshold="4.0", unblocks="upgrade every broker to 4.0 or newer")
         elif broker.group_version < 1:
-            yield fail(FEATURE_NOT_FINALIZED, f"broker {broker_id} runs {'.'.join(map(str, broker.release))}, but the"
-                       " feature group.version is not finalized: the software alone does not do it",
+            yield fail(FEATURE_NOT_FINALIZED, f"the feature group.version is not finalized on broker {broker_id}, which runs"
+                       f" {'.'.join(map(str, broker.release))}: an upgrade of the software does not finalize it",
                        subject=f"broker {broker_id}", observed=broker.group_version, threshold=1,
                        unblocks=finalize_command(picture))
 
@@ -105,14 +104,13 @@ def find_policy(picture: Picture) -> Iterator[Verdict]:
         return
     observed = ", ".join(f"{broker_id}: {policy or 'none'}" for broker_id, policy in policies.items())
     if len(set(policies.values())) > 1:
-        yield fail(POLICIES_DIFFER, f"the brokers do not have the same {POLICY}", subject=POLICY, observed=observed,
-                   threshold="one value", unblocks="set the same on every broker: it needs a restart of each")
+        yield fail(POLICIES_DIFFER, f"{POLICY} is not the same on every broker", subject=POLICY, observed=observed,
+                   threshold="one value", unblocks="set the same on every broker (a restart of each)")
         return
     policy = next(iter(policies.values()))
     forward, back = (UPGRADES, DOWNGRADES) if to_consumer(picture) else (DOWNGRADES, UPGRADES)
     if policy not in forward:
-        yield fail(POLICY_FORBIDS, f"{POLICY} is {policy or 'not set'}: the coordinator refuses the members of the new"
-                   " protocol",
+        yield fail(POLICY_FORBIDS, f"{POLICY} is {policy or 'not set'}: the coordinator refuses members of the new protocol",
                    subject=POLICY, observed=observed, threshold=" or ".join(sorted(forward)),
                    unblocks=f"set it to bidirectional on every broker (a restart of each); or {OFFLINE}")
     elif policy not in back:
@@ -122,10 +120,9 @@ def find_policy(picture: Picture) -> Iterator[Verdict]:
 def _one_way(picture: Picture, policy: str, observed: str) -> Iterator[Verdict]:
     assert picture.spec.protocol is not None
     stuck = to_consumer(picture) and any(each.release >= STUCK_FROM for each in brokers(picture).values())
-    message = f"{POLICY} is {policy}: the group does not go back online"
+    message = f"{POLICY} is {policy}: a rollback cannot convert the group online"
     if stuck:
-        message += ("; from Kafka 4.3 on its partitions lose their owners when the last new member leaves, and a rollback"
-                    " restarts one more pod to heal that")
+        message += ("; from Kafka 4.3 on partitions are then without owners until it restarts one more pod")
     unblocks = "set it to bidirectional on every broker (a restart of each), or spec.protocol.acceptNoOnlineRollback to true"
     if picture.spec.protocol.accept_no_online_rollback:
         yield warn(NO_ONLINE_ROLLBACK, message, subject=POLICY, observed=observed, threshold="bidirectional", cure=unblocks)
@@ -140,10 +137,9 @@ def find_unclear_release(picture: Picture) -> Iterator[Verdict]:
         return
     topic = offsets_topic_of(picture)
     if topic.compressed and any(broker.release < REPAIRED for broker in brokers(picture).values()):
-        yield warn(CHECK_PATCH_RELEASE, "in 4.0.2, 4.1.1, 4.1.2, 4.2.0, 4.2.1, 4.3.0 and 4.3.1 a large group may be damaged"
-                   " when it is converted and offsets.topic.compression.codec is set (KAFKA-20845); brokers do not tell"
-                   " their patch release",
-                   subject="brokers", cure="run 4.0.3, 4.1.3, 4.2.2, 4.3.2, 4.4 or newer")
+        yield warn(CHECK_PATCH_RELEASE, "offsets.topic.compression.codec is set: on 4.0.2, 4.1.1, 4.1.2, 4.2.0, 4.2.1, 4.3.0"
+                   " and 4.3.1 the conversion may damage a large group (KAFKA-20845), and brokers do not report their patch"
+                   " release", subject="brokers", cure="check that they run 4.0.3, 4.1.3, 4.2.2, 4.3.2, 4.4 or newer")
 
 
 BROKERS = (
@@ -174,13 +170,13 @@ def find_too_many_members(picture: Picture) -> Iterator[Verdict]:
         if picture.spec.protocol is None or here + batch <= limit:
             continue
         if here > limit:
-            yield fail(GROUP_TOO_LARGE, f"{here} members are more than {setting}: {why} to convert the group",
+            yield fail(GROUP_TOO_LARGE, f"{here} members exceed {setting}: {why} to convert the group",
                        subject=setting, observed=here, threshold=limit,
                        unblocks=f"raise {setting} on every broker, or {OFFLINE}")
         else:
-            yield fail(NO_ROOM_FOR_BATCH, f"{here} members and a batch of {batch} on top are more than {setting}: {why}"
+            yield fail(NO_ROOM_FOR_BATCH, f"{here} members and a batch of {batch} more exceed {setting}: {why}"
                        " members of the batch", subject=setting, observed=here + batch, threshold=limit,
-                       unblocks=f"make the batches of spec.rollout smaller, raise {setting} on every broker, or {OFFLINE}")
+                       unblocks=f"reduce the batches of spec.rollout, raise {setting} on every broker, or {OFFLINE}")
 
 
 def conversion_bytes(found: Group) -> int:
@@ -209,7 +205,7 @@ def find_too_large_records(picture: Picture) -> Iterator[Verdict]:
     if needed > limit and not topic.compressed:
         yield fail(RECORD_TOO_LARGE, f"{what} is estimated at {needed} bytes: the coordinator would fail with"
                    " UNKNOWN_SERVER_ERROR", subject="__consumer_offsets max.message.bytes", observed=needed, threshold=limit,
-                   unblocks="raise max.message.bytes of __consumer_offsets, list one strategy only in"
+                   unblocks="raise max.message.bytes of __consumer_offsets, list one strategy in"
                             f" partition.assignment.strategy, or {OFFLINE}")
     elif needed > limit * 0.7:
         yield warn(RECORD_LARGE, f"{what} is estimated at {needed} bytes, {100 * needed // limit} % of what fits",

@@ -44,16 +44,16 @@ def find_forbidden_settings(picture: Picture) -> Iterator[Verdict]:
         except Unsupported:
             continue                                                  # a finding of its own
         for key in sorted(settings_in(container) & frozenset(forbidden)):
-            yield fail(FORBIDDEN_SETTING, f"the changed {source} sets {key}: the client does not start with it under the"
+            yield fail(FORBIDDEN_SETTING, f"{source} would still set {key}, with which no client starts under the"
                        f" {'consumer' if to_consumer(picture) else 'classic'} protocol", subject=source.name, observed=key,
-                       threshold="not set", unblocks=f"give the variable or argument an empty value in spec.workloads of"
-                                                     f" {source.name}; under the consumer protocol brokers decide it")
+                       threshold="not set", unblocks="give that variable or argument an empty value in the spec.workloads"
+                                                     f" entry of {source.name}")
 
 
 def find_small_canary(picture: Picture) -> Iterator[Verdict]:
     found, canary = group_of(picture), sizes(picture)[0].pods
     if to_consumer(picture) and canary < 2 <= len(found.members):
-        yield warn(ONE_CANARY, "with one canary every restart of it converts the whole group back and forth", cure="set"
+        yield warn(ONE_CANARY, "with one canary each of its restarts converts the whole group back and forth", cure="set"
                    " spec.rollout.steps[0].pods to 2", subject="spec.rollout", observed=canary, threshold=2)
 
 
@@ -72,17 +72,15 @@ def find_static_members(picture: Picture) -> Iterator[Verdict]:
                     goes = any(mark in member.instance_id for mark in _marks(source, pod))
                     (leaving if goes else shared).append(member.instance_id)
         if shared and kinds.of(source).rises and not picture.in_place:
-            yield fail(STATIC_MEMBERS_IN_DEPLOYMENT, f"members of {source} have a group.instance.id that"
-                       f" is not made of their pod's name ({several(shared)}): a new pod runs at the same time as the one"
-                       " that it replaces, and if it has the same id it is refused (UNRELEASED_INSTANCE_ID)",
-                       subject=shared[0], unblocks="run static members in a StatefulSet, set spec.rollout.surge to 0, or"
-                       " give the id up")
+            yield fail(STATIC_MEMBERS_IN_DEPLOYMENT, f"members of {source} have a group.instance.id without their pod's name"
+                       f" ({several(shared)}): a new pod runs next to the one that it replaces, and with the same id it is"
+                       " refused (UNRELEASED_INSTANCE_ID)", subject=shared[0],
+                       unblocks="set spec.rollout.surge to 0, run static members in a StatefulSet, or remove the id")
         if leaving:
-            yield warn(STATIC_MEMBERS_LEAVE_LATE, f"members of {workload.kind} {workload.name} have a group.instance.id that"
-                       f" is made of their pod ({several(leaving)}): a static member does not leave when its pod stops, and"
-                       " no new pod takes its id, so nobody consumes its partitions until its session ends (45 s by"
-                       " default)", subject=leaving[0],
-                       cure="give the ids up before, in a rollout of its own, or accept a pause of a session for each batch")
+            yield warn(STATIC_MEMBERS_LEAVE_LATE, f"members of {workload.kind} {workload.name} have a group.instance.id of"
+                       f" their own pod ({several(leaving)}): no new pod takes it, so nobody consumes a stopped pod's"
+                       " partitions until its session ends (45 s by default)", subject=leaving[0],
+                       cure="remove the ids before, in a rollout of its own, or accept a pause of a session for each batch")
 
 
 def _marks(source: MemberWorkload, pod: MemberPod) -> Iterator[str]:
@@ -103,15 +101,15 @@ def find_patterns(picture: Picture) -> Iterator[Verdict]:
         patterns = [str(item["value"]) for item in container.get("env", ()) if str(item.get("value") or "").startswith("^")]
         for pattern in patterns:
             if unknown := NOT_RE2.search(pattern):
-                yield warn(PATTERN_UNSUPPORTED, f"{source} seems to subscribe to {pattern}: brokers do not know"
-                           f" {unknown[0]} and refuse a member that leaves the pattern to them"
+                yield warn(PATTERN_UNSUPPORTED, f"{source} seems to subscribe to {pattern}: brokers do not support"
+                           f" {unknown[0]} and refuse a member that sends them the pattern"
                            " (INVALID_REGULAR_EXPRESSION)", subject=source.name, observed=pattern, threshold="RE2",
                            cure="write the pattern without it; Java's subscribe(Pattern) may stay as it is")
             elif not pattern.endswith((".*", "$")):
                 yield warn(PATTERN_MEANS_LESS, f"{source} seems to subscribe to {pattern}: under the consumer protocol"
-                           " brokers match the whole name, so that it means only a topic of exactly that name",
+                           " brokers match whole names, so it finds only a topic of exactly that name",
                            subject=source.name,
-                           observed=pattern, threshold=f"{pattern}.*", cure=f"write {pattern}.* in the change")
+                           observed=pattern, threshold=f"{pattern}.*", cure=f"write {pattern}.* in spec.workloads")
 
 
 CHECKS = (

@@ -41,30 +41,28 @@ def find_unmixable(picture: Picture) -> Iterator[Verdict]:
         return
     found = group_of(picture)
     if found.type is GroupType.CONSUMER:
-        yield fail(NO_CLIENT_STRATEGY, f"group {found.name} is held by the consumer protocol: its brokers assign, not its"
-                   " members",
+        yield fail(NO_CLIENT_STRATEGY, f"group {found.name} uses the consumer protocol: brokers assign, not members",
                    subject=found.name, unblocks="set group.remote.assignor on the clients instead")
     families = {wanted.to == COOPERATIVE, found.assignor == COOPERATIVE}
     if wanted.client_family == "Librdkafka" and len(families) > 1:
-        yield fail(STRATEGIES_CANNOT_MIX, f"librdkafka cannot have {found.assignor} and {wanted.to} in one list: the"
-                   " client does not start", subject=wanted.to, observed=found.assignor, threshold=wanted.to,
-                   unblocks="stop all members and start them with the new strategy (a Deployment with strategy Recreate),"
-                            " or go straight to the consumer protocol (spec.protocol), which has no such limit for eager"
-                            " groups")
+        yield fail(STRATEGIES_CANNOT_MIX, f"librdkafka does not start with both {found.assignor} and {wanted.to} in"
+                   " its list", subject=wanted.to, observed=found.assignor, threshold=wanted.to,
+                   unblocks="stop all members and start them with the new strategy (a Deployment with strategy Recreate);"
+                            " or move an eager group straight to the consumer protocol (spec.protocol)")
     if wanted.to == found.assignor:
         yield fail(NOTHING_TO_CHANGE, f"group {found.name} uses {wanted.to} already", subject=found.name,
-                   unblocks="nothing to do: delete this migration, or name another strategy in spec.assignmentStrategy")
+                   unblocks="delete this migration, or name another strategy in spec.assignmentStrategy")
     for workload in picture.spec.workloads:
         if workload.bridge is None:
-            yield fail(BRIDGE_MISSING, f"workload {workload.name} has no bridge: the first bounce needs a list with both"
-                       " strategies", subject=workload.name,
+            yield fail(BRIDGE_MISSING, f"workload {workload.name} has no bridge: the first restart of its pods must list"
+                       " both strategies", subject=workload.name,
                        unblocks=f"add a bridge that sets partition.assignment.strategy to {wanted.to},{found.assignor}")
 
 
 STRATEGY = (check("Strategies", find_unmixable, "the members can have both strategies in between"),)
 
 
-OFFLINE = "set spec.protocol.strategy to Offline: all members are stopped, then started with the new protocol"
+OFFLINE = "set spec.protocol.strategy to Offline: all members stop before new ones start"
 
 
 def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
@@ -81,33 +79,33 @@ def find_wrong_group(picture: Picture) -> Iterator[Verdict]:
         yield _verdict(found, way, picture)
     if not {each.kind for each in ways} - {Kind.NOT_STABLE, Kind.MOVED} and picture.spec.protocol is not None \
             and found.type is GroupType.CLASSIC and found.assignor and found.assignor not in ASSIGNORS:
-        yield warn(CLIENT_ASSIGNOR_LOST, f"group {found.name} uses {found.assignor}, which brokers do not have: partitions"
-                   " will be given out differently", subject=found.assignor, cure="make sure that nothing depends on it")
+        yield warn(CLIENT_ASSIGNOR_LOST, f"group {found.name} uses {found.assignor}, which brokers do not have: they will"
+                   " assign partitions differently", subject=found.assignor, cure="make sure that nothing depends on it")
 
 
 def _verdict(found: Group, way: Obstacle, picture: Picture) -> Verdict:
     match way.kind:
         case Kind.OTHER_TYPE:
             return fail(GROUP_TYPE_UNSUPPORTED, way.message, subject=found.name,
-                        unblocks="a ConsumerGroupMigration moves groups of consumers")
+                        unblocks="delete this migration: it moves groups of consumers alone")
         case Kind.NOT_CONSUMERS:
             return fail(NOT_CONSUMERS, way.message, subject=found.name, observed=found.protocol_type, threshold="consumer",
-                        unblocks="Connect's workers stay as they are; migrate the group of its sink tasks (connect-<name>)")
+                        unblocks="leave Connect's workers as they are; migrate the group of its sink tasks (connect-<name>)")
         case Kind.NO_MEMBERS:
             return fail(GROUP_EMPTY, way.message, subject=found.name, observed=found.state, threshold=GroupState.STABLE,
-                        unblocks="check spec.group, or simply start the pods with the new configuration")
+                        unblocks="correct spec.group; or start the pods with the new configuration, without a migration")
         case Kind.NOT_STABLE:
             return wait(GROUP_NOT_STABLE, way.message, subject=found.name, observed=found.state,
-                        threshold=GroupState.STABLE, unblocks="it settles")
+                        threshold=GroupState.STABLE, unblocks="it is Stable again")
         case Kind.MOVED:
             old = picture.protocol(ORIGINAL)
             first = next(member for member in found.members if member.protocol is not old)
             return fail(ALREADY_MOVED, way.message, subject=first.client_id, observed=first.protocol, threshold=old,
-                        unblocks=f"bring them back to the {old.lower()} protocol, or migrate to the other one")
+                        unblocks=f"bring them back to the {old.lower()} protocol, or migrate the other way")
         case Kind.STREAMS:
             return fail(KAFKA_STREAMS, way.message, subject=found.name, unblocks=(
-                "by hand: stop the whole application, set group.protocol=streams on clients and brokers of 4.2.1 or newer"
-                " (4.2.0 loses groups when it loads them: KAFKA-20254), and start it: only committed offsets survive"))
+                "stop all of it, then start it with group.protocol=streams (clients and brokers 4.2.1 or newer:"
+                " KAFKA-20254); only committed offsets survive"))
 
 
 def find_custom_assignments(picture: Picture) -> Iterator[Verdict]:
@@ -128,8 +126,8 @@ def find_lost_co_partitioning(picture: Picture) -> Iterator[Verdict]:
     partitions = partitions_of(picture)
     counts = {partitions.get(topic) for topic in topics}
     if len(counts) == 1 and protocol.remote_assignor != "range":
-        yield warn(CO_PARTITIONING_LOST, f"range gives equal partitions of {len(topics)} topics to one member;"
-                   f" {protocol.remote_assignor} does not", subject=found.name, observed=protocol.remote_assignor,
+        yield warn(CO_PARTITIONING_LOST, f"range assigns the same partitions of {len(topics)} topics to one member,"
+                   f" and {protocol.remote_assignor} does not", subject=found.name, observed=protocol.remote_assignor,
                    threshold="range", cure="if members join the topics, set spec.protocol.remoteAssignor and the clients'"
                                            " group.remote.assignor to range")
 
@@ -137,8 +135,8 @@ def find_lost_co_partitioning(picture: Picture) -> Iterator[Verdict]:
 def find_blind_tools(picture: Picture) -> Iterator[Verdict]:
     protocol = picture.spec.protocol
     if protocol is not None and protocol.to == "Consumer":
-        yield info(OLD_TOOLS_GO_BLIND, "tools that use the old DescribeGroups (AKHQ, Sarama's exporters and scalers) show"
-                   " the group as Dead from the canary on; lag from committed offsets stays visible",
+        yield info(OLD_TOOLS_GO_BLIND, "tools with the old DescribeGroups (AKHQ, Sarama's exporters and scalers) show the"
+                   " group as Dead from the canary on; lag by committed offsets stays visible",
                    subject=picture.spec.group)
 
 
@@ -148,6 +146,6 @@ CHECKS = (
     NO_FOREIGN_MEMBERS,
     PODS_ARE_MEMBERS,
     check("Assignments", find_custom_assignments, "no assignment carries user data"),
-    check("CoPartitioning", find_lost_co_partitioning, "nothing depends on which partitions come together"),
-    check("Tools", find_blind_tools, "nothing goes blind"),
+    check("CoPartitioning", find_lost_co_partitioning, "topics that are assigned together stay so"),
+    check("Tools", find_blind_tools, "tools that will not see the group were looked for"),
 )

@@ -48,14 +48,15 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
             if picture.replaces:
                 yield from _changes_wrongly(workload, source)
         except Unsupported as error:
-            yield fail(WORKLOAD_UNSUPPORTED, f"{source}: {error}", subject=workload.name, unblocks="change it as said")
+            yield fail(WORKLOAD_UNSUPPORTED, f"{source}: {error}", subject=workload.name,
+                       unblocks="change that in the workload or in spec.workloads")
         if picture.spec.protocol is not None and picture.bridged and workload.bridge is None:
-            yield fail(BRIDGE_MISSING, f"workload {workload.name} has no bridge, while others have: its pods would go to"
-                       " the new protocol before theirs may", subject=workload.name,
+            yield fail(BRIDGE_MISSING, f"workload {workload.name} has no bridge, and others have one: its pods would take"
+                       " the new protocol too early", subject=workload.name,
                        unblocks="give every workload a bridge, or none")
         if source.claimed_by not in ("", picture.uid):
             yield fail(CLAIMED_BY_ANOTHER, f"{source} is claimed by another migration", subject=workload.name,
-                       observed=source.claimed_by, threshold=picture.uid, unblocks="let that one end first")
+                       observed=source.claimed_by, threshold=picture.uid, unblocks="let that migration end first")
         if source.owner:
             yield _owned(source)
         if other := _run_by(picture, source):
@@ -64,33 +65,33 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
                 or not kinds.of(source).is_whole(source):
             yield wait(WORKLOAD_NOT_READY, f"{len(source.ready())} of {source.replicas} pods of {source} are Ready",
                        subject=workload.name, observed=len(source.ready()), threshold=source.replicas,
-                       unblocks="its pods are Ready; look at the first that is not")
+                       unblocks="all its pods are Ready; look at the first that is not")
         for budget, allowed in source.budgets.items():
             if allowed < 1:
-                yield warn(STRICT_BUDGET, f"PodDisruptionBudget {budget} allows no disruption of {source}: batches do not"
-                           " ask it, but it refuses evictions: that of a node drain, and of the one pod that heals a"
-                           " rollback whose partitions have lost their owners (policy upgrade, Kafka 4.3 and newer)",
-                           subject=budget,
-                           cure="nothing to do for the way forward; let it allow one, or delete that pod yourself then")
+                yield warn(STRICT_BUDGET, f"PodDisruptionBudget {budget} allows no disruption of {source}: batches go on,"
+                           " but node drains are refused, and in a rollback under policy upgrade (Kafka 4.3 and newer) the"
+                           " eviction that gives partitions their owners back", subject=budget,
+                           cure="let it allow one; or, in such a rollback, delete that pod yourself")
     largest = max(there.values(), key=lambda each: each.replicas, default=None)
     pods = sum(source.replicas for source in there.values())
     if largest is not None and pods > MOST_PODS:
-        yield fail(TOO_MANY_PODS, f"{largest} wants {largest.replicas} pods; all workloads together are {pods}",
-                   subject=largest.name, observed=pods, threshold=MOST_PODS, unblocks="it is scaled to what it needs")
+        yield fail(TOO_MANY_PODS, f"{largest} wants {largest.replicas} pods, all workloads together {pods}: Switchover"
+                   f" moves at most {MOST_PODS}", subject=largest.name, observed=pods, threshold=MOST_PODS,
+                   unblocks="scale it to what it needs")
 
 
 
 def _as_flagger_does(name: str) -> str:
-    return ("let Flagger roll the change by its own canary, and watch the group by `switchover lag`; or take the Canary"
-            f" away, run the pods in {name} again, and name that")
+    return ("let Flagger roll out the change, and watch the group with `switchover lag`; or remove the Canary, run the pods"
+            f" in {name} again, and name that")
 
 
 def _owned(source: MemberWorkload) -> Verdict:
-    """Somebody keeps it."""
+    """Something else owns it."""
     message, unblocks = f"{source} belongs to {source.owner}", f"change {source.owner} itself, or migrate by hand"
     if source.owner.startswith(f"{CANARY} "):
         message, unblocks = f"{message} of Flagger", _as_flagger_does(source.name.removesuffix(PRIMARY))
-    return fail(WORKLOAD_OWNED, f"{message}, which would put back what is changed", subject=source.name, unblocks=unblocks)
+    return fail(WORKLOAD_OWNED, f"{message}, which would revert the change", subject=source.name, unblocks=unblocks)
 
 
 def _run_by(picture: Picture, source: MemberWorkload) -> Verdict | None:
@@ -103,17 +104,17 @@ def _run_by(picture: Picture, source: MemberWorkload) -> Verdict | None:
         return fail(WORKLOAD_OWNED, f"{source} has 0 replicas: {what} of Flagger runs its pods in Deployment"
                     f" {source.name}{PRIMARY}", subject=source.name, observed=0, unblocks=_as_flagger_does(source.name))
     if what:
-        return fail(WORKLOAD_UNSUPPORTED, f"{source} has 0 replicas, and there is a {what} of that name, which may run its"
-                    " pods: Switchover moves the pods of Deployments and StatefulSets", subject=source.name, observed=what,
+        return fail(WORKLOAD_UNSUPPORTED, f"{source} has 0 replicas, and a {what} of that name may run its pods:"
+                    " Switchover moves the pods of Deployments and StatefulSets alone", subject=source.name, observed=what,
                     unblocks=INSTEAD[what])
     return None
 
 
 INSTEAD = {
-    "Rollout": "move its pods by its own steps (setWeight and pause), change by change, or run them as a Deployment",
-    "CloneSet": "move its pods by its own updateStrategy.partition, change by change, or run them as a Deployment",
-    "StrimziPodSet": "change the resource that Strimzi makes it of (KafkaConnect, KafkaMirrorMaker2): its operator would put"
-                     " back what is changed here",
+    "Rollout": "move its pods by its own steps (setWeight and pause), change by change; or run them as a Deployment",
+    "CloneSet": "move its pods by its own updateStrategy.partition, change by change; or run them as a Deployment",
+    "StrimziPodSet": "change its Strimzi resource (KafkaConnect, KafkaMirrorMaker2): Strimzi's operator would revert what is"
+                     " changed here",
     "DaemonSet": "stop its pods (a nodeSelector that no node has), change it, and start them again",
 }
 """What moves the pods of workloads that Switchover leaves alone."""
@@ -127,7 +128,7 @@ def _missing(picture: Picture, workload: Workload) -> Verdict:
         return fail(WORKLOAD_MISSING, f"{workload.kind} {workload.name} does not exist", subject=workload.name,
                     unblocks="correct spec.workloads[].name, or create it")
     return fail(WORKLOAD_UNSUPPORTED, f"{workload.name} is a {kind}: Switchover moves the pods of Deployments and"
-                " StatefulSets", subject=workload.name, observed=kind, threshold=workload.kind, unblocks=INSTEAD[kind])
+                " StatefulSets alone", subject=workload.name, observed=kind, threshold=workload.kind, unblocks=INSTEAD[kind])
 
 
 def _changes_wrongly(workload: Workload, source: MemberWorkload) -> Iterator[Verdict]:
@@ -140,12 +141,12 @@ def _changes_wrongly(workload: Workload, source: MemberWorkload) -> Iterator[Ver
         if after == modes[-1]:
             yield fail(NOTHING_TO_CHANGE, f"the {name} of spec.workloads {workload.name} changes nothing",
                        subject=workload.name,
-                       unblocks="name the image, variables, arguments or the patch that make the difference")
+                       unblocks="name there the image, variables, arguments or patch that must change")
         alone = changed(source.template, workload.container, ContainerChange(patch=change.patch))
         for why in (*bounds.beyond(source.template, alone),
                     *(each for mode in modes for each in bounds.reordered(mode, after, workload.container))):
             yield fail(WORKLOAD_UNSUPPORTED, f"the patch in {name} of spec.workloads {workload.name} changes {why}",
-                       subject=workload.name, unblocks="change the workload itself, or leave it out of the patch")
+                       subject=workload.name, unblocks="leave it out of the patch, or change the workload itself")
         modes.append(after)
 
 
@@ -203,13 +204,12 @@ def find_refused_change(picture: Picture) -> Iterator[Verdict]:
         change = f"the {name} of spec.workloads {workload}"
         if isinstance(outcome, Known):
             if otherwise := trial.stored_otherwise(outcome.value):
-                yield fail(CHANGE_UNDONE, f"of {change} the API server or its admission keeps something else at"
-                           f" {several(otherwise)}", subject=workload, observed=several(otherwise),
-                           unblocks="write there what it keeps, as kubectl get --output yaml shows it; or have the mutating"
-                           " webhook leave that workload alone")
+                yield fail(CHANGE_UNDONE, f"the API server or a webhook alters {change} at {several(otherwise)}",
+                           subject=workload, observed=several(otherwise), unblocks="write what it stores, as kubectl get"
+                           " --output yaml shows it; or exempt that workload from the mutating webhook")
         elif outcome.refused:
             yield fail(CHANGE_REFUSED, f"{change} is refused: {outcome.why}", subject=workload,
-                       unblocks="correct what validation does not like, or have the policy or webhook allow it for"
+                       unblocks="correct what validation refuses, or let that policy or webhook allow it for"
                        " Switchover's account")
         else:
             yield unknown(NOT_OBSERVED, outcome.why, subject=workload)
@@ -221,8 +221,7 @@ def find_autoscalers(picture: Picture) -> Iterator[Verdict]:
             if why := autoscalers.in_the_way(each):
                 yield fail(AUTOSCALER_IN_THE_WAY, why, subject=str(each), unblocks=why)
             else:
-                yield warn(AUTOSCALER_IS_PAUSED, f"{each} is paused while the pods of {source} are moved, and restored"
-                           " after",
+                yield warn(AUTOSCALER_IS_PAUSED, f"{each} is paused while the pods of {source} are moved, then restored",
                            subject=str(each), cure="nothing to do")
 
 
@@ -230,7 +229,7 @@ def find_gitops(picture: Picture) -> Iterator[Verdict]:
     for source in workloads(picture):
         tool = gitops.tool_of(source, picture.namespace)
         if tool is not None and tool.reverts and not tool.quiet:
-            yield warn(GITOPS_OWNS_IT, f"{tool} applies {source} again and again: what it puts back stops the migration",
+            yield warn(GITOPS_OWNS_IT, f"{tool} applies {source} continuously: a revert would stop the migration",
                        subject=source.name, observed=str(tool), cure=tool.tolerate)
 
 
@@ -240,7 +239,8 @@ def find_lease(picture: Picture) -> Iterator[Verdict]:
         yield unknown(BROKERS_UNKNOWN, cluster.why, subject="Kafka")
     elif holder and not holder.startswith(f"{picture.uid}/"):
         yield wait(LEASE_HELD_BY_ANOTHER, f"another migration of group {picture.spec.group} holds its Lease",
-                   subject="Lease", observed=holder, threshold=picture.uid, unblocks="it ends, or its Lease expires")
+                   subject="Lease", observed=holder, threshold=picture.uid,
+                   unblocks="that migration ends, or its Lease expires")
 
 
 MOVABLE = check("Workloads", find_unmovable, "the workloads can be moved", needs=(Need.OTHERS,))
@@ -249,6 +249,6 @@ CHECKS = (
     check("Allowed", find_not_allowed, "images, volume claims and Secrets are those that the chart allows"),
     check("TemplateChange", find_refused_change, "a dry run of each change of a template succeeds", needs=(Need.TRIALS,)),
     check("Autoscalers", find_autoscalers, "no autoscaler is in the way"),
-    check("GitOps", find_gitops, "nobody puts back what is changed"),
+    check("GitOps", find_gitops, "no GitOps tool would revert the change"),
     check("Lease", find_lease, "no other migration of the group is under way"),
 )
