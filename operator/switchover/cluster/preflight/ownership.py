@@ -46,9 +46,9 @@ def find_other_owners(picture: Picture) -> Iterator[Verdict]:
                        subject=subject, observed=gitops.WAVE,
                        cure=f"turn it off until HandOver: {_unmark(picture, name, gitops.WAVE)}")
         if mark := gitops.reloads(workload):
-            yield warn(TEMPLATE_REWRITTEN, f"Stakater's Reloader changes the template of StatefulSet {name} when its"
-                       " Secrets or ConfigMaps change, Switchover's excepted: that asks for a restart too early, and"
-                       " HandOver waits for it", subject=subject, observed=mark,
+            yield warn(TEMPLATE_REWRITTEN, f"Reloader changes the template of StatefulSet {name} when its Secrets or"
+                       " ConfigMaps change, Switchover's excepted: that asks for an early restart, and HandOver waits for"
+                       " it", subject=subject, observed=mark,
                        cure=f"change none before HandOver, or turn it off: {_unmark(picture, name, mark)}")
         yield from _tool(workload, picture.namespace)
 
