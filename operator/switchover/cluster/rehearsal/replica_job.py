@@ -151,8 +151,8 @@ def told(job: JobRun) -> Report | str:
     except ValueError:
         return job.message.strip()[-400:] or job.detail or "it left no report"
     if found.nonce != job.nonce:
-        return "a pod that is not its own left a report in its name"
-    return found if found.digest == job.given.get(TREE_DIGEST) else "its report is of another tree than it was given"
+        return "another pod left a report in its name"
+    return found if found.digest == job.given.get(TREE_DIGEST) else "its report is about another tree than it was given"
 
 
 def measured(picture: Picture) -> RehearsalStatus | None:
