@@ -67,7 +67,7 @@ def series_of(objects: list[Object]) -> Iterator[dict[str, str]]:
     metrics = Metrics(registry, lambda: 0.0)
     for number, each in enumerate(objects):
         kind: Any = KINDS[each["kind"]]
-        metrics.migrations(each["kind"], "shop").told(f"m{number}", f"u{number}", kind.figures(kind.read(each), None), {})
+        metrics.migrations(each["kind"], "shop").update(f"m{number}", f"u{number}", kind.figures(kind.read(each), None), {})
     for family in registry.collect():
         for sample in family.samples if family.name.startswith("switchover_") else ():
             written = ",".join(f'{key}="{value}"' for key, value in sample.labels.items())

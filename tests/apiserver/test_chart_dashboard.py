@@ -42,7 +42,7 @@ def told() -> Iterator[dict[str, str]]:
     metrics.oldest_pass.labels("KafkaMigration").set(3)
     figures = [Figure(name, ("word",) * len(metric.labels), 1) for name, metric in METRICS.items()]
     for name in ("orders", "payments"):
-        metrics.migrations("KafkaMigration", "shop").told(name, f"uid-of-{name}", figures, {"AllInSync": 1})
+        metrics.migrations("KafkaMigration", "shop").update(name, f"uid-of-{name}", figures, {"AllInSync": 1})
     for family in registry.collect():
         for sample in family.samples:
             labels = {"namespace": "kafka", "job": "switchover", **sample.labels}        # as a PodMonitor adds them

@@ -120,6 +120,6 @@ async def test_what_the_brokers_were_is_kept_word_for_word(workloads: Kubernetes
     kept = await workloads.original(name)
     assert kept == manifest["data"]
     assert kept is not None
-    assert brokers.kept(kept) == found == brokers.Brokers("kafka", START, "/data/one", "3.9", True, ("INTERNAL",), "",
+    assert brokers.stored(kept) == found == brokers.Brokers("kafka", START, "/data/one", "3.9", True, ("INTERNAL",), "",
                                                            "3.5-IV2", listener="PLAINTEXT")
     assert template.is_restored(before, kept)

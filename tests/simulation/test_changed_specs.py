@@ -146,8 +146,8 @@ def test_the_commands_with_which_other_controllers_are_made_work(world: Migratio
     world.kubelet.stuck = {f"kafka-controller-{number}" for number in range(3)}
     assert world.live(lambda: waits_for(world, "ControllerInTrouble"), limit=3000)
     assert [each["reason"] for each in world.status["waitingFor"]].count("ControllerInTrouble") == 1
-    look, _, (other) = told(world, "ControllerInTrouble")["unblocks"].partition("; where ")
-    assert look.endswith(" says more")
+    look, _, (other) = told(world, "ControllerInTrouble")["unblocks"].partition("; if ")
+    assert look.startswith("find out why: kubectl ")
     named = f"kmig/{NAME} --namespace sim"
     assert other == (f"spec.controllers must change: switchover rollback {named}, change it once that is RolledBack, then"
                      f" switchover retry {named}")

@@ -35,8 +35,8 @@ def test_an_init_container_that_does_not_end_is_told_by_name_and_then_called_too
                  if utc(world.timeline.now() - seconds) in found["message"])
     assert f"since {since}, longer than the usual {USUAL_SECONDS[Stage.INITIALIZING]:.0f} s" in found["message"]
     assert f"since {since}" in first, "it is the same time that is told"
-    assert found["unblocks"].startswith("kubectl --namespace ")
-    assert found["unblocks"].endswith("--container switchover-original says more")
+    assert found["unblocks"].startswith("find out why: kubectl --namespace ")
+    assert found["unblocks"].endswith("--container switchover-original")
     assert found["runbookURL"] == f"{DOCS}/runbooks/{late}.md"
     quiet_for(world, 60)
     assert world.kafka.starts == starts, "nobody is evicted for being slow"

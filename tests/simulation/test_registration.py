@@ -31,6 +31,6 @@ def test_it_is_restarted_once_and_registers(world: MigrationWorld, lost: list[st
 
 def test_one_that_does_not_register_then_either_is_restarted_no_more(world: MigrationWorld) -> None:
     world.kafka.unregistered = {CONTROLLERS[1]: 1000}
-    assert world.live(lambda: "nor when it was restarted" in stalled(world))
+    assert world.live(lambda: "not even after a restart" in stalled(world))
     quiet_for(world, 600)
     assert (evicted(world), world.step) == (CONTROLLERS[1:2], "ProvisionControllers")

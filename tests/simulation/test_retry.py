@@ -123,7 +123,7 @@ def test_every_command_says_what_happened_and_one_begins_again(world: MigrationW
     rolled_back(world)
     why = "has rolled back by itself from EnableMigration for PodInTrouble: Replace/kafka-1: "
     (waits,) = world.status["waitingFor"]
-    assert waits["unblocks"] == f"switchover retry {KMIG} --namespace sim begins attempt 2, once the cause is repaired"
+    assert waits["unblocks"] == f"repair the cause, then begin attempt 2: switchover retry {KMIG} --namespace sim"
     assert waits["unblocks"] in world.status["summary"]
     assert refused(world, Act.RESUME).startswith(f"{KMIG} {why}")
     assert refused(world, Act.RESUME).endswith(f"resume changes nothing; switchover retry {KMIG} begins attempt 2")

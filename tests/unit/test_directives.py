@@ -14,7 +14,7 @@ from switchover.answers.observed import Known, Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import goals, names
 from switchover.cluster.door import edits
-from switchover.cluster.door.brokers import KEPT
+from switchover.cluster.door.brokers import DATA_FIELD
 from switchover.cluster.door.directives import Directive, NotADirective
 from switchover.cluster.door.mount import DOOR
 from switchover.cluster.gates.on_record import RECORD_HOLDS
@@ -147,7 +147,7 @@ def with_kept(picture: Picture, **data: Any) -> Picture:
     """Somebody has made the ControllerRevision again."""
     state = value(picture.facts.kubernetes)
     original = dict(state.originals["kafka"])
-    original[KEPT] = {**original[KEPT], **data}
+    original[DATA_FIELD] = {**original[DATA_FIELD], **data}
     return replace(picture, facts=replace(picture.facts, kubernetes=Known(
         replace(state, originals={"kafka": original}), picture.now)))
 

@@ -10,7 +10,7 @@ import pytest
 from switchover.api.kafka_migration import BrokerSet, StartPreset
 from switchover.cluster import modes, template
 from switchover.cluster.door import brokers
-from switchover.cluster.door.brokers import KEPT, LAYOUTS, SCRIPTS, Brokers, ContainerMissing, container_of, layout_of
+from switchover.cluster.door.brokers import DATA_FIELD, LAYOUTS, SCRIPTS, Brokers, ContainerMissing, container_of, layout_of
 from unit.pictures import Cluster, given, stateful_set
 
 APACHE, BITNAMI, CONFLUENT = SCRIPTS
@@ -216,9 +216,9 @@ def test_what_is_found_comes_back_as_it_was_kept():
     """By way of the ControllerRevision, whose data is JSON."""
     found = find({"listener.security.protocol.map": "A:SSL,B:SASL_SSL", modes.PROTOCOL_VERSION: "3.5"})
     manifest = template.original_manifest(Cluster().workload(), found, 1, {})
-    assert brokers.kept(json.loads(json.dumps(manifest["data"]))) == found
-    assert manifest["data"][KEPT]["encrypted"] == ["A", "B"]
+    assert brokers.stored(json.loads(json.dumps(manifest["data"]))) == found
+    assert manifest["data"][DATA_FIELD]["encrypted"] == ["A", "B"]
 
 
 def test_a_release_that_kept_nothing_of_brokers_knows_nothing():
-    assert brokers.kept({"template": {}, "updateStrategy": {}}) is None
+    assert brokers.stored({"template": {}, "updateStrategy": {}}) is None

@@ -76,7 +76,7 @@ class Operated:
     def now(self) -> float:
         return self.walk.world.now
 
-    def told(self, *_: Any) -> None: ...
+    def update(self, *_: Any) -> None: ...
 
     async def connect(self, _: ConsumerGroupMigration) -> "Operated":
         return self

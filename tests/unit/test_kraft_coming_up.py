@@ -46,7 +46,7 @@ DESCRIBE = "kubectl --namespace kafka describe pod kafka-0"
     (Stage.PENDING, "has no node{}", DESCRIBE),
     (Stage.PREPARING, "pulls the image of its container kafka, or mounts its volumes{}", DESCRIBE),
     (Stage.INITIALIZING, "runs its init container kafka{}", LOGS),
-    (Stage.RUNNING, f"runs{{}}, and Kafka does not answer ({REFUSED})", LOGS),
+    (Stage.RUNNING, f"runs{{}}, but Kafka does not answer ({REFUSED})", LOGS),
 ])
 def test_a_stage_is_told_with_its_time_and_is_too_long_after_the_usual(stage: Stage, words: str, look: str) -> None:
     usual, told = USUAL_SECONDS[stage], f"pod kafka-0 {words}"
@@ -66,19 +66,19 @@ def test_what_the_kubelet_complains_of_is_trouble_at_once() -> None:
     found = phase(mute, pod(Stage.PREPARING, 1, trouble="container kafka: ImagePullBackOff: no such image"))
     assert found is not None
     assert found.in_trouble
-    assert found.words.endswith(": container kafka: ImagePullBackOff: no such image")
+    assert found.message.endswith(": container kafka: ImagePullBackOff: no such image")
 
 
 def test_a_broker_that_listens_in_another_mode_is_told_with_both() -> None:
     found = phase(answers(0, Mode.ZOOKEEPER), pod(Stage.RUNNING, 20, ready=True))
     assert found is not None
-    assert found.words == f"pod kafka-0 runs since {utc(NOW - 20)}, and answers in mode ZooKeeper, not in Migration"
+    assert found.message == f"pod kafka-0 runs since {utc(NOW - 20)}, but in mode ZooKeeper, not in Migration"
 
 
 def test_one_that_answers_in_its_mode_and_is_not_ready_is_not_there_yet() -> None:
     found = phase(answers(0, Mode.MIGRATION), pod(Stage.RUNNING, 20))
     assert found is not None
-    assert found.words.endswith(" and is in its mode, and its container kafka is not Ready")
+    assert found.message.endswith(" in its mode, but its container kafka is not Ready")
 
 
 def test_one_that_runs_in_its_mode_is_up_and_its_gates_tell_what_it_lacks() -> None:

@@ -9,7 +9,7 @@ import pytest
 from switchover.answers.errors import Refused
 from switchover.cli.export import Document, as_stream, export, into_directory
 from switchover.cluster import names
-from switchover.cluster.ending.export import kept, kept_stateful_set, runs_the_same
+from switchover.cluster.ending.export import manifest_of, runs_the_same, stateful_set_manifest
 from unit.pictures import migration
 
 PROBE = {"timeoutSeconds": 1, "periodSeconds": 2, "successThreshold": 1, "failureThreshold": 3,
@@ -41,13 +41,13 @@ def live() -> dict[str, Any]:
 
 
 def test_metadata_keeps_what_a_person_wrote_and_says_where_it_comes_from():
-    assert kept(live(), "to-kraft")["metadata"] == {
+    assert manifest_of(live(), "to-kraft")["metadata"] == {
         "name": "kafka", "namespace": "kafka", "labels": {**LOOKS_LIKE_A_DEFAULT, names.MIGRATION_LABEL: "to-kraft"},
         "annotations": {"team": "streams"}}
 
 
 def test_defaults_go_and_everything_else_stays():
-    spec = kept(live(), "to-kraft")["spec"]
+    spec = manifest_of(live(), "to-kraft")["spec"]
     assert spec == {
         "replicas": 3, "selector": {"matchLabels": LOOKS_LIKE_A_DEFAULT}, "podManagementPolicy": "Parallel",
         "updateStrategy": {"type": "OnDelete"},
@@ -66,7 +66,7 @@ def test_defaults_go_and_everything_else_stays():
 def test_brokers_get_their_own_strategy_back():
     partitioned = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
     before = live()
-    manifest = kept_stateful_set(before, "to-kraft", {"template": {}, "updateStrategy": partitioned})
+    manifest = stateful_set_manifest(before, "to-kraft", {"template": {}, "updateStrategy": partitioned})
     assert manifest["spec"]["updateStrategy"] == partitioned
     assert before == live()
 

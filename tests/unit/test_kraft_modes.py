@@ -335,6 +335,6 @@ def test_a_broker_of_the_right_release_keeps_whatever_its_configuration_says():
 def test_a_record_of_the_release_before_is_of_brokers_that_are_not_upgraded():
     data = found_of(GIVEN["demo"]).data()
     del data["image"], data["version"]
-    kept = brokers.kept({brokers.KEPT: data})
+    kept = brokers.stored({brokers.DATA_FIELD: data})
     assert kept is not None
     assert (kept.image, kept.version) == ("", "")

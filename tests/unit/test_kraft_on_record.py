@@ -134,7 +134,7 @@ def test_a_record_that_somebody_cleared_in_the_middle_is_not_a_new_beginning():
     picture = claimed_by(moment("Preflight"), UID)
     decision = decide(PLAN, picture, intent(), {}, NOW)
     assert decision.stalled is not None
-    assert "the status says Preflight and StatefulSet kafka is claimed by this migration" in decision.stalled.verdict.message
+    assert "Preflight, but StatefulSet kafka is claimed by this migration" in decision.stalled.verdict.message
 
 
 @pytest.mark.parametrize("step", ["Preflight", "EnableMigration", "MoveBrokers"])

@@ -11,7 +11,7 @@ from switchover.answers.observed import Unknown
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import goals, modes, nodes, template
 from switchover.cluster.door import mount
-from switchover.cluster.door.brokers import KEPT
+from switchover.cluster.door.brokers import DATA_FIELD
 from switchover.cluster.door.mount import DOOR
 from switchover.cluster.gates.workloads import STARTED_BY_ITS_EDITS
 from switchover.cluster.picture import Picture, observed_mode
@@ -290,7 +290,7 @@ def test_a_listeners_name_is_the_same_in_small_letters():
     picture = spoil_each(Cluster().picture(provisioning().position), "broker_settings",
                          lambda settings: {**settings, "inter.broker.listener.name": "internal"})
     assert value(picture.brokers_of("kafka")).listener == "internal"
-    assert len(value(picture.told_by_controllers())) == len(picture.brokers) == 3
+    assert len(value(picture.listeners_for_controllers())) == len(picture.brokers) == 3
 
 
 def test_a_template_that_can_no_longer_be_taken_over_is_left_to_the_gates():
@@ -376,7 +376,7 @@ def test_a_template_with_anything_of_ours_in_it_is_never_kept(gone):
     upgraded(cluster)
     cluster.manifest["spec"]["template"]["spec"].pop(gone, None)
     picture = cluster.picture(provisioning().position)
-    assert goals.keep_originals(picture, value(picture.facts.kubernetes)) == ()
+    assert goals.back_up_originals(picture, value(picture.facts.kubernetes)) == ()
     in_turn("EnableMigration", cluster, provisioning().position)
     assert kept(cluster) == before
 
@@ -415,7 +415,7 @@ def test_a_template_of_ours_is_not_kept_where_the_original_is_gone():
 
 def test_an_original_without_what_the_brokers_were_is_of_an_older_release():
     cluster = provisioned()
-    cluster.original = {key: each for key, each in kept(cluster).items() if key != KEPT}
+    cluster.original = {key: each for key, each in kept(cluster).items() if key != DATA_FIELD}
     found = cluster.picture(provisioning().position).brokers_of("kafka")
     assert isinstance(found, Unknown)
     assert "an older release of Switchover began the migration, with which it must end" in found.why

@@ -22,7 +22,7 @@ def test_of_several_controllers_the_one_in_trouble_is_told_and_the_others_are_co
         "ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, state=PRE)))
     told = QUORUM_UP.check(late)
     assert told.message.startswith("pod kafka-controller-2 ")
-    assert told.unblocks.startswith("kubectl --namespace kafka logs kafka-controller-2 says more")
+    assert told.unblocks.startswith("find out why: kubectl --namespace kafka logs kafka-controller-2")
     early = QUORUM_UP.check(coming_up("kafka-controller-0", "kafka-controller-1")(moment(
         "ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, state=PRE)))
     assert early.message == (f"pod kafka-controller-0 runs its init container wait since {utc(NOW - 5)}; 1 more does not"
@@ -48,11 +48,11 @@ def test_of_a_voter_that_is_behind_since_its_pod_is_down_the_pod_is_told() -> No
 
     crashed, starting = behind(in_trouble("kafka-controller-1")), behind(coming_up("kafka-controller-1"))
     assert crashed.reason == starting.reason == "VoterBehind"
-    assert crashed.message == ("controller 3001 does not follow the leader: pod kafka-controller-1 runs and is in its mode,"
-                               " and its container is not Ready: container kafka: CrashLoopBackOff")
-    assert crashed.unblocks == "kubectl --namespace kafka logs kafka-controller-1 says more"
+    assert crashed.message == ("controller 3001 does not follow the leader: pod kafka-controller-1 runs in its mode, but"
+                               " its container is not Ready: container kafka: CrashLoopBackOff")
+    assert crashed.unblocks == "find out why: kubectl --namespace kafka logs kafka-controller-1"
     assert "runs its init container wait since" in starting.message
-    assert starting.unblocks == "it catches up"
+    assert starting.unblocks == "wait until it has caught up"
     assert behind(lambda picture: picture).message == "controller 3001 does not follow the leader"
 
 
@@ -65,7 +65,7 @@ def test_below_3_7_controllers_do_not_register_and_say_themselves_that_they_are_
     assert CONTROLLERS_READY.check(spoil(old, "log", metadata_version=19)).reason == "ControllerNotReady"
 
 
-OTHER = ("; where spec.controllers must change: switchover rollback kmig/to-kraft --namespace kafka, change it once that is"
+OTHER = ("; if spec.controllers must change: switchover rollback kmig/to-kraft --namespace kafka, change it once that is"
          " RolledBack, then switchover retry kmig/to-kraft --namespace kafka")
 
 
@@ -75,4 +75,4 @@ def test_where_nothing_but_the_controllers_was_made_it_says_how_other_ones_are_m
     picture = in_trouble("kafka-controller-0")(moment(
         "ProvisionControllers", NodeMode.ZOOKEEPER, NodeMode.MIGRATION_CONTROLLER, state=PRE))
     found = QUORUM_UP.check(picture.at(replace(picture.position, step=step, direction=direction)))
-    assert found.unblocks == f"kubectl --namespace kafka logs kafka-controller-0 says more{other}"
+    assert found.unblocks == f"find out why: kubectl --namespace kafka logs kafka-controller-0{other}"

@@ -246,8 +246,8 @@ def test_a_migration_that_turned_back_by_itself_ends_stalled_until_somebody_take
     assert (ended.phase, conditions_of(ended)) == (Phase.ROLLED_BACK, ("False", "False", "True"))
     reason, words = words_of(ended, ConditionType.STALLED)
     assert reason == "GroupLag"
-    assert words == ("rolled back by itself for GroupLag; switchover retry kmig/to-kraft --namespace kafka begins attempt 2,"
-                     " once the cause is repaired")
+    assert words == ("rolled back automatically because of GroupLag; repair the cause, then begin attempt 2:"
+                     " switchover retry kmig/to-kraft --namespace kafka")
     assert ended.waiting_for_summary == "GroupLag"
     noting = replace(intent(direction=BACKWARD), undo_known=True)
     noted = fold(on_record(migration(desiredState="RolledBack"), ended), taken_back("GroupLag"),

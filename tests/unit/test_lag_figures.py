@@ -59,7 +59,7 @@ def test_every_metric_has_its_labels_and_a_group_always_as_many_series():
 
 def test_a_scrape_names_no_group_and_no_topic():
     registry = CollectorRegistry()
-    Metrics(registry, lambda: 0.0).migrations("ConsumerGroupMigration", "shop").told(
+    Metrics(registry, lambda: 0.0).migrations("ConsumerGroupMigration", "shop").update(
         "name", "uid-1", lag_figures([assessed(2)]), {})
     text = generate_latest(registry).decode()
     assert 'switchover_group_partitions{group="0",migration="uid-1",verdict="OK"} 2.0' in text

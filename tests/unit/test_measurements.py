@@ -13,7 +13,7 @@ from switchover.api.kafka_migration import KafkaMigrationStatus
 from switchover.api.meta import GroupHealth
 from switchover.api.status import Measurements, Series
 from switchover.cluster.status import measured
-from switchover.engine.figures import KEPT, PER_STEP, SERIES, group_figures, measured_of
+from switchover.engine.figures import PER_STEP, SERIES, STORED, group_figures, measured_of
 from switchover.shared.partition import TopicPartition
 from unit.judged_groups import Swept, judged
 from unit.pictures import moment, with_fact
@@ -72,11 +72,11 @@ def test_what_could_not_be_observed_is_no_zero():
 
 
 def test_all_of_it_fits_whatever_stood_there():
-    odd = Measurements(times=[at(0)] * KEPT, series=[Series(name=f"Old{number}", values=[1]) for number in range(SERIES)])
+    odd = Measurements(times=[at(0)] * STORED, series=[Series(name=f"Old{number}", values=[1]) for number in range(SERIES)])
     told = measured_of(odd, {f"GroupLag/{number}": 2**53 for number in range(20)}, NOW + 10, NOW + 20)
     status = KafkaMigrationStatus.model_validate(json.loads(json.dumps(KafkaMigrationStatus(measurements=told).manifest())))
-    assert (len(status.measurements.times), len(status.measurements.series)) == (KEPT, SERIES)
-    assert {len(each.values) for each in status.measurements.series} == {KEPT}
+    assert (len(status.measurements.times), len(status.measurements.series)) == (STORED, SERIES)
+    assert {len(each.values) for each in status.measurements.series} == {STORED}
 
 
 @pytest.mark.parametrize(("sweeps", "lag", "gap"), [

@@ -150,10 +150,10 @@ def test_the_series_of_an_earlier_reason_vanishes_and_no_word_of_a_status_become
     for reason, told_as in (("MigrationNodeGone", "MigrationNodeGone"), ("OutOfSync", "OutOfSync"), ('evil"} x', "Unknown")):
         changed = stalled.evolve(conditions=(condition.evolve(reason=reason), *others),
                                  rollback=stalled.rollback.evolve(failure=reason))
-        metrics.told("kafka", UID, figures(spec_of(), changed, None), {})
+        metrics.update("kafka", UID, figures(spec_of(), changed, None), {})
         for name in ("stalled", "automatic_rollback"):
             assert re.findall(rf'switchover_{name}{{.*reason="([^"]*)"', scraped(registry)) == [told_as]
-    metrics.told("kafka", UID, figures(spec_of(), folded(moving()), None), {})
+    metrics.update("kafka", UID, figures(spec_of(), folded(moving()), None), {})
     assert "switchover_stalled{" not in scraped(registry)
 
 
@@ -211,7 +211,7 @@ def test_no_word_of_a_tenant_is_ever_a_label():
     status = next_status(own, picture, decision, Spent(), None, {}).model_copy(
         update={"progress": told(picture).progress.model_copy(update={"step": canary})})
     registry = CollectorRegistry()
-    Metrics(registry, lambda: 0.0).migrations("KafkaMigration", "shop").told(
+    Metrics(registry, lambda: 0.0).migrations("KafkaMigration", "shop").update(
         canary, UID, figures(picture.spec, status, picture), waits_of(decision.judged.values(), 1.0))
     text = scraped(registry)
     (named,) = [line for line in text.splitlines() if "canary" in line]
@@ -229,9 +229,9 @@ def test_waiting_adds_up_by_gate_and_vanishes_with_its_migration():
     migrations = Metrics(registry, lambda: 0.0).migrations("KafkaMigration", "shop")
     waits = waits_of([judged("AllInSync", False), judged("QuorumUp", True), judged("Replace/kafka-1", False),
                       judged("Replace/kafka-2", False)], 2.5)
-    migrations.told("one", "uid-1", (), waits)
-    migrations.told("one", "uid-1", (), waits)
-    migrations.told("two", "uid-2", (), waits)
+    migrations.update("one", "uid-1", (), waits)
+    migrations.update("one", "uid-1", (), waits)
+    migrations.update("two", "uid-2", (), waits)
 
     def waited(gate: str, uid: str) -> float | None:
         return registry.get_sample_value("switchover_gate_wait_seconds_total", {"migration": uid, "gate": gate})
@@ -242,7 +242,7 @@ def test_waiting_adds_up_by_gate_and_vanishes_with_its_migration():
     migrations.gone("one")
     assert "uid-1" not in scraped(registry)
     assert waited("AllInSync", "uid-2") == 2.5
-    migrations.told("two", "uid-3", (), waits)                    # another object of the same name
+    migrations.update("two", "uid-3", (), waits)                    # another object of the same name
     assert waited("AllInSync", "uid-3") == 2.5
     assert "uid-2" not in scraped(registry)
 
@@ -253,7 +253,7 @@ def test_each_migration_has_one_metric_that_says_its_name_and_namespace_to_join_
     clusters, members = metrics.migrations("KafkaMigration", "shop"), metrics.migrations("ConsumerGroupMigration", "shop")
     clusters.told("kafka", "uid-1", (), {})
     members.told("kafka", "uid-2", (), {})
-    metrics.migrations("KafkaMigration", "bank").told("kafka", "uid-3", (), {})
+    metrics.migrations("KafkaMigration", "bank").update("kafka", "uid-3", (), {})
 
     def info(kind: str, uid: str, namespace: str = "shop") -> float | None:
         return registry.get_sample_value(

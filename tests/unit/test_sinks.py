@@ -163,7 +163,7 @@ def _metrics(text: str) -> Shape:
     text = text.encode(errors="replace").decode()
     registry = CollectorRegistry()
     told = Metrics(registry, lambda: 0.0).migrations("KafkaMigration", text)
-    told.told(text, text, (Figure("switchover_step", (text, text), 1.0),), {text: 1.0})
+    told.update(text, text, (Figure("switchover_step", (text, text), 1.0),), {text: 1.0})
     read = [(sample.name, sample.labels) for family in text_string_to_metric_families(generate_latest(registry).decode())
             for sample in family.samples if "migration" in sample.labels]
     assert {labels["migration"] for _, labels in read} == {text}

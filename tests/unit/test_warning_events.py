@@ -172,7 +172,7 @@ def test_a_controller_that_kubernetes_does_not_make_is_told_with_the_quota() -> 
         assert told(gate, picture) == (
             Outcome.UNKNOWN, "ControllerInTrouble",
             f"pod kafka-controller-1 does not exist at this moment: FailedCreate: {QUOTA}; 2 more do not come up",
-            "kubectl --namespace kafka describe statefulset kafka-controller says more; where spec.controllers must change:"
+            "find out why: kubectl --namespace kafka describe statefulset kafka-controller; if spec.controllers must change:"
             " switchover rollback kmig/to-kraft --namespace kafka, change it once that is RolledBack, then switchover retry"
             " kmig/to-kraft --namespace kafka")
         assert told(gate, without_pods())[1:3] == (

@@ -20,7 +20,7 @@ from switchover.cluster.controllers import manifests
 from switchover.cluster.door import brokers
 from switchover.cluster.door.mount import SCRIPT_KEY
 from switchover.cluster.ending import own_configuration
-from switchover.cluster.ending.export import kept, kept_secret, kept_stateful_set, runs_the_same
+from switchover.cluster.ending.export import manifest_of, runs_the_same, secret_manifest, stateful_set_manifest
 from switchover.cluster.status import AFTER_FINALIZE
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
@@ -68,7 +68,7 @@ async def export(name: str, migrations: Migrations, workloads: Workloads, with_s
     documents = [await _secret(workloads, workload, name, with_secrets) for workload in (*sets, controllers)]
     for api_version, kind in (("v1", "Service"), ("policy/v1", "PodDisruptionBudget")):
         live = await _live(workloads, api_version, kind, controllers)
-        documents.append(Document(f"{kind} of the controllers.", kept(live, name)))
+        documents.append(Document(f"{kind} of the controllers.", manifest_of(live, name)))
     own = await _stateful_set(
         workloads, name, controllers, None,
         "The controllers. Their pods are replaced only when they are deleted (OnDelete): after a change of this template\n"
@@ -131,7 +131,7 @@ async def _secret(workloads: Workloads, workload: str, migration: str, with_secr
     live = await _live(workloads, "v1", "Secret", secret)
     if with_secrets:
         return Document(f"{comment}\nIt may hold the controllers' own password: encrypt it before it goes into Git.",
-                        kept_secret(live, migration))
+                        secret_manifest(live, migration))
     return Document(f"{comment}\nLeft out, since it may hold a password. It stays in the cluster whether Git has it or not,"
                     " as long as nobody prunes it.\nTo keep it with SOPS, Sealed Secrets or the like:"
                     " switchover export --secrets=include")
@@ -150,7 +150,7 @@ async def _own_settings(workloads: Workloads, workload: str, original: Mapping[s
     """What is spoken of alone: the way to a configuration without ours."""
     files = await workloads.node_files(names.node_files(workload))
     edits = {pod: text for pod, text in files.items() if pod != SCRIPT_KEY}
-    found = brokers.kept(original) if original is not None else None
+    found = brokers.stored(original) if original is not None else None
     lines = own_configuration.lines(edits, found.script if isinstance(found, brokers.Brokers) else "", cluster_id)
     return Document("\n".join((
         f"Or nothing of Switchover's in the brokers of StatefulSet {workload}: give their own configuration (the",
@@ -163,7 +163,7 @@ async def _stateful_set(workloads: Workloads, migration: str, name: str, origina
                         comment: str) -> Document:
     """The StatefulSet, tidied only as far as the API server itself says that nothing would change."""
     live = await _live(workloads, "apps/v1", "StatefulSet", name)
-    manifest = kept_stateful_set(live, migration, original)
+    manifest = stateful_set_manifest(live, migration, original)
     applied = await workloads.preview_stateful_set(name, (
         unchanged(live["metadata"]["generation"]),
         {"op": "replace", "path": "/spec", "value": manifest["spec"]}))

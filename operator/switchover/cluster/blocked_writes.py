@@ -1,4 +1,4 @@
-"""At what dual write stands still, and what is done about it: quotas, and partitions without a state in ZooKeeper."""
+"""What stops dual write, and its repair: quotas, and partitions without a state in ZooKeeper."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,8 +10,8 @@ from switchover.engine.effects import Effect
 from switchover.metadata.kafka_config import Unwritable, unwritable
 
 # --- quotas ---------------------------------------------------------------------------------------------------------------
-# Quotas at which dual write stands still, and what is done about them: by then they are in KRaft's metadata, where no tool
-# of Kafka's gets at them while brokers are not told who leads (docs/facts/rehearsal.md).
+# By then they are in KRaft's metadata, where Kafka's tools cannot change them while brokers do not learn who leads
+# (docs/facts/rehearsal.md).
 
 def unwritable_quotas(picture: Picture) -> tuple[Unwritable, ...]:
     """Those that KRaft has while dual write does not come on; none where it does, or where that cannot be seen."""
@@ -61,6 +61,6 @@ def create_states(picture: Picture) -> tuple[Effect, ...]:
 
 
 def named_states(found: Iterable[tuple[str, int]]) -> str:
-    """Some of them, in words."""
-    words = [f"{topic}-{index}" for topic, index in found]
-    return ", ".join(words[:STATES_NAMED]) + (f" and {len(words) - STATES_NAMED} more" if len(words) > STATES_NAMED else "")
+    """Some of them, for a message."""
+    names = [f"{topic}-{index}" for topic, index in found]
+    return ", ".join(names[:STATES_NAMED]) + (f" and {len(names) - STATES_NAMED} more" if len(names) > STATES_NAMED else "")

@@ -12,8 +12,8 @@ from switchover.text.command import kubectl
 
 USUAL_SECONDS: Mapping[Stage, float] = {
     Stage.PENDING: 60.0, Stage.PREPARING: 300.0, Stage.INITIALIZING: 120.0, Stage.ENDED: 0.0, Stage.RUNNING: 300.0}
-"""How long a pod may be at one stage before that is called too long (docs/runbooks/PodInTrouble.md): an image may be large,
-and a broker that was not stopped in order reads its logs before it listens."""
+"""How long a pod may stay at one stage before that is called too long (docs/runbooks/PodInTrouble.md): an image may be
+large, and a broker that was not stopped in order reads its logs before it listens."""
 
 
 def phase_of(picture: Picture, name: str, pod: Pod | None) -> Phase | None:
@@ -32,40 +32,40 @@ def phase_of(picture: Picture, name: str, pod: Pod | None) -> Phase | None:
     then = f" since {utc(since)}" if since is not None else ""
     match stage:
         case Stage.PENDING:
-            words = f"has no node{then}"
+            what = f"has no node{then}"
         case Stage.PREPARING:
-            words = f"pulls the image of its {of}, or mounts its volumes{then}"
+            what = f"pulls the image of its {of}, or mounts its volumes{then}"
         case Stage.INITIALIZING:
-            words = f"runs its init {of}{then}"
+            what = f"runs its init {of}{then}"
         case Stage.ENDED:
-            words = f"starts its {of} again{then}"
+            what = f"starts its {of} again{then}"
         case _ if arrived:
-            words = f"runs{then} and is in its mode, and its {of} is not Ready"
+            what = f"runs{then} in its mode, but its {of} is not Ready"
         case _ if not isinstance(mode, Known):
-            words = f"runs{then}, and Kafka does not answer ({mode.why})"
+            what = f"runs{then}, but Kafka does not answer ({mode.why})"
         case _:
-            words = f"runs{then}, and answers in mode {mode.value}, not in {record.assigned}"
+            what = f"runs{then}, but in mode {mode.value}, not in {record.assigned}"
     usual = USUAL_SECONDS[stage]
     late = since is not None and picture.now - since > usual
-    told = f"pod {name} {words}"
+    message = f"pod {name} {what}"
     if late and usual:
-        told += f", longer than the usual {usual:.0f} s"
+        message += f", longer than the usual {usual:.0f} s"
     if pod.trouble:
-        told += f": {pod.trouble}"
-    return Phase(told, bool(pod.trouble) or late, _command(picture, name, stage, container))
+        message += f": {pod.trouble}"
+    return Phase(message, bool(pod.trouble) or late, _command(picture, name, stage, container))
 
 
 def _absent(picture: Picture, name: str) -> Phase:
-    """A pod that does not exist, by what the StatefulSet's events tell."""
+    """A pod that does not exist, and why, by the StatefulSet's events."""
     workload = picture.workload_of(name)
     why = workload.absent.get(name, "") if workload is not None else ""
-    told = f"pod {name} does not exist at this moment"
-    return Phase(f"{told}: {why}" if why else told, bool(why),
+    message = f"pod {name} does not exist at this moment"
+    return Phase(f"{message}: {why}" if why else message, bool(why),
                  kubectl(picture.namespace, "describe statefulset {}", name.rpartition("-")[0]))
 
 
 def _command(picture: Picture, name: str, stage: Stage, container: str) -> str:
-    """What shows more of it."""
+    """The command that shows more of it."""
     if stage in (Stage.PENDING, Stage.PREPARING):
         return kubectl(picture.namespace, "describe pod {}", name)
     return kubectl(picture.namespace, "logs {}" + (" --container {}" if container else "")

@@ -1,4 +1,4 @@
-"""How long what is left will take: batches at the pace measured so far, and at a stated assumption before there is one.
+"""How long the rest will take: batches at the pace measured so far, and at a stated assumption before there is one.
 
 Nothing here is evidence: no gate of health rests on it. The gate of the windows does, with the slowest batch so far.
 """
@@ -79,7 +79,7 @@ def _rest_of_batch(picture: Picture) -> Iterator[Work]:
 
 
 def nodes_of(picture: Picture) -> dict[str, NodeRecord]:
-    """The nodes on record; before there are any, those that there will be. Empty while nobody can tell how many."""
+    """The nodes on record; before there are any, those that there will be. Empty while their number is not known."""
     controllers = nodes.assign_controllers(picture)
     if picture.position.nodes:
         return {**controllers, **picture.position.nodes}
@@ -178,7 +178,7 @@ def release(picture: Picture, step: str, slowest: bool) -> Iterator[Work]:
 
 
 def work_of(picture: Picture, step: Step[Picture], slowest: bool = False) -> tuple[Work, ...]:
-    """What is left of one step on the way forward, the batch on record not counted."""
+    """What is left of one step forward, the batch on record not counted."""
     assert isinstance(step, ClusterStep), "the plan of a KafkaMigration has no others"
     return tuple(step.estimate(picture, step.name, slowest)) if nodes_of(picture) else ()
 
@@ -193,7 +193,7 @@ def ahead(picture: Picture) -> tuple[Work, ...]:
 # --- back ---------------------------------------------------------------------------------------------------------------
 
 
-def way_back(picture: Picture) -> tuple[Work, ...]:
+def rollback_work(picture: Picture) -> tuple[Work, ...]:
     """What it takes to bring every node from here back to where it came from: one by one, without bakes or windows."""
     at, own = picture.position, picture.controllers
     brokers = [record for name, record in at.nodes.items() if name not in own]
@@ -210,8 +210,8 @@ def way_back(picture: Picture) -> tuple[Work, ...]:
 
 
 def rollback_seconds(picture: Picture) -> float:
-    """How long the way back takes from here, or on it."""
-    return sum(work.seconds for work in way_back(picture))
+    """How long a rollback takes from here, or the rest of one."""
+    return sum(work.seconds for work in rollback_work(picture))
 
 
 def direction_seconds(picture: Picture) -> float | None:
@@ -224,7 +224,7 @@ def direction_seconds(picture: Picture) -> float | None:
 
 
 def remaining(picture: Picture, decision: Decision) -> float | None:
-    """Seconds until the end of the direction on record; None while a person is waited for, and while nobody can tell."""
+    """Seconds until the end of the direction on record; None while it waits for a person, and while it is not known."""
     if decision.position.finished or waits_for_a_person(decision):
         return None
     return direction_seconds(picture.at(decision.position))

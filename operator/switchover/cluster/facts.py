@@ -40,7 +40,7 @@ class Examination:
 class KubernetesState:
     """Everything of this migration that lives in its namespace. A value of None: the object does not exist.
 
-    `originals` holds what the StatefulSets and their brokers were before we touched them, as kept in ControllerRevisions.
+    `originals` are the backups in ControllerRevisions: what the StatefulSets and their brokers were before we touched them.
     `listener_credentials` are the client properties of the controllers' listener or, as text, why they cannot be read.
     """
 
@@ -129,7 +129,7 @@ class Facts:
     views: Mapping[int, Observed[BrokerView]] = field(default_factory=dict)           # broker id -> its Metadata
     caught_up: Observed[tuple[CaughtUp, ...]] = asked_for(Need.CAUGHT_UP)
     forwarding: Observed[Mapping[int, float]] = asked_for(Need.FORWARDING)
-    """Brokers that answer and do not pass on to the controller what they are asked -> since when."""
+    """Brokers that answer, but do not forward requests to the controller -> since when."""
     quorum: Observed[Quorum] = NOT_ASKED
     log: Observed[LogImage] = NOT_ASKED
     parity: Observed[Parity] = asked_for(Need.PARITY)
@@ -139,7 +139,7 @@ class Facts:
         Need.BROKER_SETTINGS, Need.BROKER_MODES, Need.TRIALS, otherwise=dict)
     """Live DescribeConfigs; trials are compared with them."""
     identities: Mapping[str, Observed[frozenset[int]]] = field(default_factory=dict)
-    """Pod -> the registered brokers that it says it is, asked at its own address; where host names do not tell them all."""
+    """Pod -> the registered brokers that it says it is, asked at its own address; where host names do not show them all."""
     markers: Mapping[int, Observed[str]] = field(default_factory=dict)    # broker of the batch -> its marker, "" for none
     groups: Mapping[str, Observed[JudgedGroup]] = field(default_factory=dict)         # those that the spec names
     members: Mapping[str, Observed[Membership]] = asked_for(Need.MEMBERS, otherwise=dict)    # of the same

@@ -1,4 +1,4 @@
-"""What a KafkaMigration tells in figures beside what every migration does: the KIP's metrics for people without JMX."""
+"""The figures of a KafkaMigration, in addition to those of every migration: the KIP's metrics for people without JMX."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
@@ -32,7 +32,7 @@ METRICS: Mapping[str, Metric] = {
 
 
 def figures(spec: KafkaMigrationSpec, status: KafkaMigrationStatus, picture: Picture | None) -> tuple[Figure, ...]:
-    """Everything that can be told now; what could not be observed is absent. Without a picture: what is on record alone."""
+    """Every figure that is known now; what could not be observed is absent. Without a picture: what is on record alone."""
     return (*_on_record(spec, status), *(_observed(picture) if picture is not None else ()))
 
 
@@ -70,17 +70,17 @@ def _observed(picture: Picture) -> Iterator[Figure]:
 
 
 # --- digest ---------------------------------------------------------------------------------------------------------------
-# The facts of a pass over a KafkaMigration that its story tells, in a few words each.
+# The facts of a pass over a KafkaMigration that its story has.
 
 T = TypeVar("T")
 
 
 def digest(picture: Picture) -> Mapping[str, str]:
-    """Words by their subject. Names, modes and numbers of nodes alone."""
-    return dict(_words(picture))
+    """Ends of sentences by their subject. Names, modes and numbers of nodes alone."""
+    return dict(_sentences(picture))
 
 
-def _words(picture: Picture) -> Iterator[tuple[str, str]]:
+def _sentences(picture: Picture) -> Iterator[tuple[str, str]]:
     facts = picture.facts
     for name, record in picture.position.nodes.items():
         mode = picture.mode(record.node_id)
@@ -95,8 +95,8 @@ def _words(picture: Picture) -> Iterator[tuple[str, str]]:
         yield "replicas", "are not all in sync" if any(view.lagging for view in views.values()) else "are all in sync"
 
 
-def _of(fact: Observed[T], words: Callable[[T], str]) -> str:
-    return f"is {words(fact.value)}" if isinstance(fact, Known) else "cannot be seen"
+def _of(fact: Observed[T], shown: Callable[[T], str]) -> str:
+    return f"is {shown(fact.value)}" if isinstance(fact, Known) else "cannot be seen"
 
 
 def _controller(found: ControllerNode | None) -> str:

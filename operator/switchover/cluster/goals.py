@@ -36,12 +36,12 @@ def claim(picture: Picture, state: KubernetesState) -> tuple[Effect, ...]:
     )
 
 
-def keep_originals(picture: Picture, state: KubernetesState) -> tuple[Effect, ...]:
-    """Keep what the StatefulSets and their brokers are, as long as nothing of theirs was changed by us.
+def back_up_originals(picture: Picture, state: KubernetesState) -> tuple[Effect, ...]:
+    """Back up the StatefulSets and what their brokers are, as long as we have changed nothing of theirs.
 
-    What was kept gives way to what a user has changed since: the way back must not undo that. So does what is not on record,
-    which may be anybody's. It cannot be written over.
-    Once a broker has another mode it tells what we made of it, and what was kept stays.
+    A backup is deleted and written again where a user has changed the template since: a rollback must not undo that. So is
+    one that is not on record, which may be anybody's.
+    Once a broker has another mode its answers are of our making, and the backup stays.
     """
     effects: list[Effect] = []
     for name, workload in broker_workloads(state).items():
@@ -51,7 +51,7 @@ def keep_originals(picture: Picture, state: KubernetesState) -> tuple[Effect, ..
         untouched = template.is_untouched(workload, picture.broker_sets[name])
         if original is not None and (template.is_outdated(workload, picture.broker_sets[name], original) or (
                 untouched and not picture.keeps(name))):
-            effects.append(Delete("apps/v1", "ControllerRevision", names.original(name, picture.position.attempt)))
+            effects.append(Delete("apps/v1", "ControllerRevision", picture.original_of(name)))
         elif original is None and untouched and isinstance(brokers, Known):
             effects.append(Apply(template.original_manifest(
                 workload, brokers.value, picture.position.attempt, names.labels(picture.name))))
@@ -78,30 +78,30 @@ def claim_and_provision(picture: Picture) -> tuple[Effect, ...]:
     state = state_of(picture)
     if state is None:
         return ()
-    if first := claim(picture, state) or keep_originals(picture, state) or controller_files(picture):
+    if first := claim(picture, state) or back_up_originals(picture, state) or controller_files(picture):
         return first
     own = picture.spec.brokers[0]
     workload, original, brokers = state.brokers.get(own.name), state.originals.get(own.name), picture.brokers_of(own.name)
-    told = picture.told_by_controllers()
+    listeners = picture.listeners_for_controllers()
     if state.controllers is not None or workload is None or original is None or not (
-            isinstance(brokers, Known) and isinstance(told, Known)):
+            isinstance(brokers, Known) and isinstance(listeners, Known)):
         return ()
     return (Provide(tuple(manifests.manifests(
-        picture.name, picture.spec, own, original, workload.claim_templates, brokers.value, told.value,
+        picture.name, picture.spec, own, original, workload.claim_templates, brokers.value, listeners.value,
         frozenset().union(*(pod.with_token for pod in workload.pods.values())),
         (workload.selector, *workload.selectors.values())))),)
 
 
 def take_templates_over(picture: Picture) -> tuple[Effect, ...]:
-    """Keep the originals, write every pod's edits, then change each template once.
+    """Back up the originals, write every pod's edits, then change each template once.
 
-    Once a broker has been assigned another mode, a template that is not ours was changed by somebody else: that is for the
-    gates to tell, not for us to fight over.
+    Once a broker has been assigned another mode, a template that is not ours was changed by somebody else: gates report
+    that, and we do not fight over it.
     """
     state = state_of(picture)
     if state is None or any(picture.position.nodes[name].assigned != NodeMode.ZOOKEEPER for name in picture.brokers):
         return ()
-    if first := keep_originals(picture, state):
+    if first := back_up_originals(picture, state):
         return first
     effects: list[Effect] = []
     for name, workload in broker_workloads(state).items():
@@ -114,13 +114,13 @@ def take_templates_over(picture: Picture) -> tuple[Effect, ...]:
         try:
             operations = template.patch(workload, brokers, found.value.image)
         except ContainerMissing:
-            continue                                   # changed since Preflight: the gate TemplateIsOurs tells it
+            continue                                   # changed since Preflight: the gate TemplateIsOurs reports it
         effects.append(patch_stateful_set(name, operations, "edits at each pod's start, pods replaced by eviction only"))
     return tuple(effects)
 
 
 def restore_strategies(picture: Picture) -> tuple[Effect, ...]:
-    """Give the update strategies back."""
+    """Restore the update strategies."""
     state = state_of(picture)
     if state is None:
         return ()
@@ -133,10 +133,10 @@ def restore_strategies(picture: Picture) -> tuple[Effect, ...]:
 
 
 def hand_over(picture: Picture) -> tuple[Effect, ...]:
-    """Give the update strategies back where no pod would restart by that, and when they are, the StatefulSets themselves.
+    """Restore the update strategies where no pod would restart by that, and then release the StatefulSets themselves.
 
-    Of brokers that run by a configuration of the user's own nothing of ours stays; it goes out of the template first, once
-    that was tried: a pod that is lost before comes back by its edits.
+    Brokers that run by the user's own configuration lose everything of ours: first in the template, once a Job has tried
+    it. A pod that is lost before comes back by its edits.
     """
     state = state_of(picture)
     if state is None:
@@ -153,14 +153,14 @@ def hand_over(picture: Picture) -> tuple[Effect, ...]:
         if theirs and state.node_files.get(name):
             effects.append(Delete("v1", "Secret", names.node_files(name)))
         elif theirs and state.originals.get(name) is not None:
-            effects.append(Delete("apps/v1", "ControllerRevision", names.original(name, picture.position.attempt)))
+            effects.append(Delete("apps/v1", "ControllerRevision", picture.original_of(name)))
         elif workload.claimed_by == picture.uid:
             effects.append(patch_stateful_set(name, template.release(workload), "claimed no longer"))
     return tuple(effects)
 
 
 def _take_ours_out(picture: Picture, state: KubernetesState) -> tuple[Effect, ...]:
-    """Leave the user's own templates, where the user has brought them."""
+    """Remove what is ours from templates that the user has brought."""
     if not picture.own_configuration or OWN_TEMPLATE_TRIED.check(picture).outcome is not Outcome.PASS:
         return ()
     effects: list[Effect] = []
@@ -171,7 +171,7 @@ def _take_ours_out(picture: Picture, state: KubernetesState) -> tuple[Effect, ..
         try:
             operations = template.take_ours_out(workload, brokers)
         except ContainerMissing:
-            continue                                   # the gate OwnTemplateTried tells it
+            continue                                   # the gate OwnTemplateTried reports it
         effects.append(patch_stateful_set(name, operations, "nothing of ours in it, pods replaced by eviction only"))
     return tuple(effects)
 
@@ -190,7 +190,7 @@ def _unsettled(picture: Picture, state: KubernetesState) -> dict[str, Workload]:
 
 
 def hold_outdated(picture: Picture) -> tuple[Effect, ...]:
-    """OnDelete again at once where somebody's manifest brings a strategy that would restart brokers by itself, ungated."""
+    """OnDelete again at once where somebody's manifest brings a strategy by which Kubernetes would restart brokers."""
     state = state_of(picture)
     if state is None:
         return ()
@@ -246,12 +246,12 @@ def controller_files(picture: Picture) -> tuple[Effect, ...]:
 
 def _write(picture: Picture, state: KubernetesState, workload: str, pods: Iterable[str],
            directives: Callable[[str], Directives]) -> tuple[Effect, ...]:
-    """Every pod's edits beside the script. Those that cannot be told now stay as written; nothing where none were."""
+    """Every pod's edits, and the script. Edits that are not known now stay as written; nothing where none were."""
     present = state.node_files.get(workload, {})
     files = {mount.SCRIPT_KEY: DOOR}
     for pod in pods:
-        told = directives(pod)
-        text = edits.written(told) if told is not None else present.get(pod)
+        wanted = directives(pod)
+        text = edits.written(wanted) if wanted is not None else present.get(pod)
         if text is None:
             return ()
         files[pod] = text
@@ -266,9 +266,8 @@ def _write(picture: Picture, state: KubernetesState, workload: str, pods: Iterab
 def keep_on_delete(picture: Picture) -> tuple[Effect, ...]:
     """OnDelete again at once where somebody else gave brokers that are being moved a strategy that restarts them now.
 
-    With the old template beside it Kubernetes restarts one broker after the other on the user's file, ungated, within
-    moments. This stops it after the first. A template, or a strategy that restarts nothing, is for the gates to tell, not
-    for us to fight over.
+    If the old template comes with it, Kubernetes restarts one broker after the other on the user's file within moments.
+    This stops it after the first. Gates report a template, or a strategy that restarts nothing: we do not fight over them.
     """
     state = state_of(picture)
     if state is None:
@@ -282,10 +281,10 @@ def keep_on_delete(picture: Picture) -> tuple[Effect, ...]:
 
 
 def keep_dual_write(picture: Picture) -> tuple[Effect, ...]:
-    """The brake, and what dual write stands still at put right."""
+    """The brake, and the repair of what stops dual write."""
     return keep_on_delete(picture) or put_dual_write_right(picture)
 
 
 def put_dual_write_right(picture: Picture) -> tuple[Effect, ...]:
-    """Quotas and partitions at which dual write stands still."""
+    """Repair quotas and partitions that stop dual write."""
     return blocked_writes.correct_quotas(picture) or blocked_writes.create_states(picture)

@@ -16,26 +16,28 @@ from switchover.network.addresses import Address, canonical, is_an_ip
 # --- own addresses --------------------------------------------------------------------------------------------------------
 # Where brokers are while their pods are replaced: a host name leads to the new pod, an address of the old one does not.
 #
-# Metadata goes on telling the old one until the new broker has registered, and by then it may be another broker's.
+# Metadata has the old one until the new broker has registered, and by then it may be another broker's.
 
-def at_their_pods(told: Mapping[int, Address], brokers: Mapping[str, int], workloads: Iterable[Workload]) -> frozenset[str]:
-    """The StatefulSets that have a broker which is told at its own pod's address; `brokers` are pod -> broker id."""
-    return frozenset(workload.name for workload in workloads for name, pod in workload.pods.items()
-                     if name in brokers and brokers[name] in told and canonical(told[brokers[name]].host) in pod.ips)
+def at_their_pods(advertised: Mapping[int, Address], brokers: Mapping[str, int],
+                  workloads: Iterable[Workload]) -> frozenset[str]:
+    """The StatefulSets that have a broker which advertises its own pod's address; `brokers` are pod -> broker id."""
+    return frozenset(
+        workload.name for workload in workloads for name, pod in workload.pods.items()
+        if name in brokers and brokers[name] in advertised and canonical(advertised[brokers[name]].host) in pod.ips)
 
 
-def followed(told: Mapping[int, Address | None], brokers: Mapping[str, int], workloads: Iterable[Workload],
+def followed(advertised: Mapping[int, Address | None], brokers: Mapping[str, int], workloads: Iterable[Workload],
              at_pods: frozenset[str]) -> Mapping[int, Address | None]:
     """Where each broker is: in the StatefulSets `at_pods` at the address that its pod has now. None: nobody knows.
 
-    No broker is at the address of another one's pod, whoever tells so. The node's address, which pods on its network share,
-    is nobody's.
+    No broker is at the address of another one's pod, whatever is advertised. The node's address, which pods on its network
+    share, belongs to none.
     """
     pods = {name: pod for workload in workloads for name, pod in workload.pods.items() if name in brokers}
     owners = {ip: brokers[name] for name, pod in pods.items() if pod.host_ports is None for ip in pod.ips}
-    found = dict(told)
+    found = dict(advertised)
     for name, broker_id in brokers.items():
-        address = told.get(broker_id)
+        address = advertised.get(broker_id)
         if address is None or not is_an_ip(address.host):
             continue
         if name.rpartition("-")[0] in at_pods:
@@ -45,11 +47,11 @@ def followed(told: Mapping[int, Address | None], brokers: Mapping[str, int], wor
     return found
 
 
-def _at(told: Address, pod: Pod | None) -> Address | None:
-    """Of a pod with addresses of both kinds, the one of the kind that was told."""
-    version = ip_address(canonical(told.host)).version
+def _at(advertised: Address, pod: Pod | None) -> Address | None:
+    """Of a pod with addresses of both kinds, the one of the kind that is advertised."""
+    version = ip_address(canonical(advertised.host)).version
     same = (ip for ip in (pod.ips if pod is not None else ()) if ip_address(ip).version == version)
-    return next((Address(ip, told.port) for ip in same), None)
+    return next((Address(ip, advertised.port) for ip in same), None)
 
 
 Registered = Mapping[int, Mapping[str, Address]]
@@ -58,14 +60,14 @@ SHOWN = 5
 
 
 def identified(pods: Sequence[str], registered: Registered,
-               told: Mapping[str, Observed[frozenset[int]]]) -> Mapping[str, int] | str:
-    """Pod -> broker id: each pod is exactly one, and each broker one pod; else which pod it is that is not known, and why.
+               answers: Mapping[str, Observed[frozenset[int]]]) -> Mapping[str, int] | str:
+    """Pod -> broker id: each pod is exactly one, and each broker one pod; else which pod's id is not known, and why.
 
-    `told` has what pods answered; it outweighs names.
+    What pods answered outweighs names.
     """
     found: dict[str, int] = {}
     for pod in pods:
-        answer = told.get(pod)
+        answer = answers.get(pod)
         ids = answer.value if isinstance(answer, Known) else _named(pod, registered)
         if len(ids) != 1:
             return f"{_why(pod, ids, answer)}. Registered: {_shown(registered)}"
@@ -78,10 +80,10 @@ def identified(pods: Sequence[str], registered: Registered,
 
 def places(workloads: Iterable[Workload], registered: Registered, bootstrap: Mapping[int, Address],
            settings: Mapping[int, Observed[Mapping[str, str]]]) -> Mapping[str, tuple[Address, ...] | str]:
-    """Where each pod is to be asked which broker it is, or why it cannot be asked; nothing where host names tell all.
+    """Where each pod is to be asked which broker it is, or why it cannot be asked; nothing where host names show all.
 
     It is asked at its own addresses, on the listener that we have the credentials for: the one at which `bootstrap`, the
-    brokers' addresses as Metadata tells them, is registered. Its port in the pod is known by the registrations that have
+    brokers' addresses in Metadata, is registered. Its port in the pod is known by the registrations that have
     an address of the pod, and by the brokers' own setting `listeners`.
     """
     sets = tuple(workloads)
@@ -102,7 +104,7 @@ def _place(name: str, pod: Pod | None, advertised: Sequence[Address], ports: set
     own = {Address(ip, port) for ip in pod.ips for port in ports}
     own |= {Address(canonical(address.host), address.port) for address in advertised if canonical(address.host) in pod.ips}
     if not own:
-        return "no broker tells the port of its listener"
+        return "no broker has answered at which port it listens"
     reserved = [place for place in own if pod.host_ports is None or place.port in pod.host_ports]
     if not reserved:
         return (f"it is on its node's network, and the template's containerPorts do not name port"
@@ -134,7 +136,7 @@ def _why(pod: str, ids: frozenset[int], answer: Observed[frozenset[int]] | None)
             f"the broker in pod {pod} says that it is none of those that are registered")
     name = f"brokers {_listed(ids)} advertise host names that begin with {pod}" if ids else (
         f"no broker advertises a host name that begins with {pod}")
-    return f"{name}, and the pod does not tell which broker it is: {answer.why}" if answer is not None else name
+    return f"{name}, and the pod did not answer which broker it is: {answer.why}" if answer is not None else name
 
 
 def _listed(ids: Iterable[int]) -> str:

@@ -17,7 +17,7 @@ from switchover.cluster.reading import is_claimed
 from switchover.cluster.status import cluster_id, next_status, paces_of, records_of, rehearsed_of, telling, volumes_of
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.gate import Verdict, wait
-from switchover.engine.intent import ABANDON, LET_GO, intent_of
+from switchover.engine.intent import ABANDON, OR_ABANDON, intent_of
 from switchover.engine.kind import Deletion, Kind
 from switchover.engine.pace import Spent
 from switchover.engine.plan import Decision, Intent
@@ -26,10 +26,8 @@ from switchover.engine.status import cluster_of, entered_of, made_of, position_o
 from switchover.reasons.walk import BEING_DELETED, HELD_UNTIL_THE_END
 
 # --- deletion -------------------------------------------------------------------------------------------------------------
-# What a deletion means on the way: before the claim everything is taken back, after it the migration goes on to its end.
-#
-# Nothing is ever stranded (docs/architecture.md#promises), and nothing is held without words: an annotation lets go of it
-# as it is.
+# A deletion while the migration is under way: before the claim everything is taken back, after it the migration goes on to
+# its end. So nothing is left half done (docs/architecture.md#promises). With an annotation the object is deleted at once.
 
 UNTOUCHED = ("", Step.PREFLIGHT, Step.REHEARSE)
 UNCLAIMED = (*UNTOUCHED, Step.UPGRADE_BROKERS, Step.RAISE_PROTOCOL_VERSION, Step.PROVISION_CONTROLLERS,
@@ -54,7 +52,7 @@ def is_before_the_claim(picture: Picture) -> bool:
 
 
 def while_deleted(intent: Intent, picture: Picture) -> Intent:
-    """The intent of an object that is being deleted. A way back that was begun is not turned again."""
+    """The intent of an object that is being deleted. A rollback that has begun goes on."""
     if is_before_the_claim(picture):
         return replace(intent, direction=Direction.BACKWARD, paused=False)
     if picture.position.direction is Direction.BACKWARD:
@@ -66,10 +64,10 @@ def check_deletion(picture: Picture) -> Verdict:
     """Why an object that is being deleted is still there, and what ends that."""
     if picture.position.direction is Direction.BACKWARD or is_before_the_claim(picture):
         return wait(BEING_DELETED, "it is being deleted: all that it changed is taken back first", subject=picture.name,
-                    unblocks=f"the rollback ends; {LET_GO}")
-    return wait(HELD_UNTIL_THE_END, "it is being deleted, but Kafka has claimed the cluster for KRaft: it is kept and goes"
-                " on until the migration has ended", subject=picture.name,
-                unblocks=f"let it end, or set desiredState to RolledBack while that is available; {LET_GO}")
+                    unblocks=f"wait until the rollback has ended, {OR_ABANDON}")
+    return wait(HELD_UNTIL_THE_END, "it is being deleted, but Kafka has claimed the cluster for KRaft: the migration goes on"
+                " to its end first", subject=picture.name, unblocks="wait until it has ended, or set spec.desiredState to"
+                f" RolledBack while a rollback is available, {OR_ABANDON}")
 
 
 def judge(intent: Intent, picture: Picture) -> tuple[Intent, Verdict]:

@@ -1,5 +1,5 @@
-"""The modes of Kafka's nodes by what they have in common, and Kafka's own words in them: which keys a mode sets, takes away
-or moves (`door.edits` does it)."""
+"""The modes of Kafka's nodes by what they have in common, and Kafka's own names in them: which keys a mode sets, removes or
+moves (`door.edits` does it)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ DEFAULT_PROTOCOL_MAP = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEX
 
 ZOOKEEPER_ONLY = ("zookeeper.", "inter.broker.protocol.version", "log.message.format.version", "broker.id",
                   "control.plane.listener.name", "password.encoder.", "reserved.broker.max.id")
-"""Keys that a broker on KRaft has not; one that ends in a dot stands for all that begin so."""
+"""Keys that no broker on KRaft has; one that ends in a dot means all that begin so."""
 BROKER_ONLY = ("broker.id", "broker.rack", "listeners", "advertised.listeners", "log.dir", "log.dirs", "host.name",
                "port", "control.plane.listener.name", "inter.broker.protocol.version", "log.message.format.version",
                "reserved.broker.max.id", "metadata.log.dir")
@@ -49,13 +49,13 @@ METADATA_LEVELS: Mapping[str, int] = {release: FINAL_LEVELS[release] for release
 the first release whose level allows a migration to begin (KAFKA-17457), 3.9 the last one with ZooKeeper."""
 
 CONTROLLERS_REGISTER = FIRST_LEVELS["3.7"]
-"""The level from which controllers register in the metadata log, 3.7-IV0; below it ApiVersions alone tells that they are
+"""The level from which controllers register in the metadata log, 3.7-IV0; below it ApiVersions alone shows that they are
 ready (run with 3.6: docs/facts/upgrade.md)."""
 RAISED = "3.9"
 """What the mode ZooKeeperRaised gives brokers whose own protocol version is too old for a migration."""
 RAISABLE = ("2.8", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5")
-"""Protocol versions from which the way up and back was run with data (both ends: tests/adapters/test_protocol_version.py).
-Older ones have no topic ids, which a migration needs and which the way back would leave behind."""
+"""Protocol versions from which upgrade and rollback were run with data (both ends: tests/adapters/test_protocol_version.py).
+Older ones have no topic ids, which a migration needs and a rollback would leave in place."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def node_files(workload: str) -> str:
 
 
 def original(workload: str, attempt: int) -> str:
-    """The ControllerRevision that keeps what a StatefulSet was before an attempt touched it."""
+    """The ControllerRevision that is the backup of a StatefulSet from before an attempt touched it."""
     return f"{workload}-before-switchover-{attempt}"
 
 

@@ -1,4 +1,4 @@
-"""Where the need of a fact hangs on more than the leg on record: the rest of the condition."""
+"""The rest of the condition under which a fact is read, where that is more than the leg on record."""
 
 from collections.abc import Set
 
@@ -21,8 +21,8 @@ def settings_are_read(picture: Picture, needs: Set[str], kubernetes: Observed[Ku
         return True
     if Need.BROKER_MODES not in needs or not isinstance(kubernetes, Known):
         return Need.BROKER_SETTINGS in needs
-    kept = (brokers.kept(original) for original in kubernetes.value.originals.values() if original is not None)
-    return Need.BROKER_SETTINGS in needs or any(each.raised or bool(each.image) for each in kept
+    stored = (brokers.stored(original) for original in kubernetes.value.originals.values() if original is not None)
+    return Need.BROKER_SETTINGS in needs or any(each.raised or bool(each.image) for each in stored
                                                 if isinstance(each, brokers.Brokers))
 
 

@@ -17,7 +17,7 @@ from switchover.engine.position import NodeRecord
 from switchover.engine.rollout import BatchSize, Sight
 from switchover.kafka.node import NOT_LISTENING
 
-NOBODY_TELLS = "no broker tells who leads what"
+LEADERS_UNKNOWN = "no broker has answered which partitions each broker leads"
 
 
 def sight(picture: Picture, name: str) -> Observed[Sight]:
@@ -32,42 +32,42 @@ def sight(picture: Picture, name: str) -> Observed[Sight]:
         return Unknown(f"the StatefulSet of pod {name} does not exist")
     record = picture.position.nodes[name]
     mode = picture.mode(node_id := record.node_id)
-    told = mode.value if isinstance(mode, Known) else ""
+    shown = mode.value if isinstance(mode, Known) else ""
     pod = workload.pods.get(name)
     answer = picture.facts.answers.get(node_id)
     if record.assigned == NodeMode.STOPPED and pod is not None and pod.ready and isinstance(answer, Known) and (
             answer.value == NOT_LISTENING):
-        told = NodeMode.STOPPED               # any other node listens later: not every pod has a readiness probe
+        shown = NodeMode.STOPPED              # any other node listens later: not every pod has a readiness probe
     phase = coming_up.phase_of(picture, name, pod)
     if pod is None:
-        return Known(Sight("", False, False, None, told, phase.words if phase is not None else "", phase), at)
-    trouble = pod.trouble or _door(picture, name, told) or _release(picture, name, told)
-    return Known(Sight(pod.uid, pod.ready, pod.terminating, pod.started_at, told, trouble, phase), at)
+        return Known(Sight("", False, False, None, shown, phase.message if phase is not None else "", phase), at)
+    trouble = pod.trouble or _door(picture, name, shown) or _release(picture, name, shown)
+    return Known(Sight(pod.uid, pod.ready, pod.terminating, pod.started_at, shown, trouble, phase), at)
 
 
-def _door(picture: Picture, name: str, told: str) -> str:
+def _door(picture: Picture, name: str, shown: str) -> str:
     """Why a broker answers in another mode than its own: the edits did not reach its process."""
     record = picture.position.nodes[name]
     marker = picture.facts.markers.get(record.node_id)
-    if told in ("", record.assigned) or record.assigned in OWN or not isinstance(marker, Known) or marker.value:
+    if shown in ("", record.assigned) or record.assigned in OWN or not isinstance(marker, Known) or marker.value:
         return ""
     return not_passed(picture, name)
 
 
-def _release(picture: Picture, name: str, told: str) -> str:
+def _release(picture: Picture, name: str, shown: str) -> str:
     """Why a broker answers as one that was not upgraded: it runs by its edits, and an older Kafka."""
     record = picture.position.nodes[name]
-    if told != NodeMode.ZOOKEEPER or record.assigned in OWN or not isinstance(
+    if shown != NodeMode.ZOOKEEPER or record.assigned in OWN or not isinstance(
             picture.facts.markers.get(record.node_id), Known):
         return ""
     brokers = picture.brokers_of(name.rpartition("-")[0])
     if not isinstance(brokers, Known) or not brokers.value.image:
         return ""
-    return f"{name} runs a Kafka older than 3.9: {brokers.value.image} is not of that release"
+    return f"{name} runs a Kafka older than 3.9: the image {brokers.value.image} is not of that release"
 
 
 def replace_pod(_: Picture, name: str, seen: Sight) -> Effect:
-    """The pod anew."""
+    """Evict or delete the pod, so that a new one takes its place."""
     return replacement(name, seen.uid, ready=seen.ready)
 
 
@@ -98,7 +98,7 @@ def brokers_to(mode: NodeMode, picture: Picture) -> Observed[list[str]]:
 
 def _least_first(mode: NodeMode, picture: Picture, last: int | None = None) -> Observed[list[str]]:
     if (leads := _leads(picture)) is None:
-        return Unknown(NOBODY_TELLS)
+        return Unknown(LEADERS_UNKNOWN)
 
     def rank(name: str) -> tuple[bool, int, str]:
         broker_id = picture.brokers[name]
@@ -108,7 +108,7 @@ def _least_first(mode: NodeMode, picture: Picture, last: int | None = None) -> O
 
 
 def _leads(picture: Picture) -> Mapping[int, int] | None:
-    """How many partitions each broker leads; None while no broker tells."""
+    """How many partitions each broker leads; None while no broker answers."""
     view = next(iter(picture.whole_views.values()), None)
     if view is None:
         return None
@@ -123,7 +123,7 @@ def to_start_without_zookeeper(picture: Picture, mode: NodeMode) -> Observed[lis
     if picture.position.batches_done or picture.spec.zookeeper.shared:
         return Known([], picture.now)
     if (leads := _leads(picture)) is None:
-        return Unknown(NOBODY_TELLS)
+        return Unknown(LEADERS_UNKNOWN)
     least = min(picture.brokers, key=lambda name: (leads[picture.brokers[name]], name))
     return Known([least] if picture.position.nodes[least].assigned == mode else [], picture.now)
 
@@ -135,9 +135,9 @@ def controller_to_start_without_zookeeper(picture: Picture) -> Observed[list[str
     return _follower(picture)
 
 
-def controller_to_start_anew(picture: Picture) -> Observed[list[str]]:
-    """A follower, where the brokers have gone over to the user's own configuration: the controllers' pods are a copy of what
-    the brokers' were, and name the ConfigMaps and Secrets that were changed for it. One that started since proves it."""
+def controller_to_start_again(picture: Picture) -> Observed[list[str]]:
+    """A follower, where the brokers have changed to the user's own configuration: the controllers' pods are a copy of the
+    brokers' old ones, and name the ConfigMaps and Secrets that were changed for it. One that started since proves it."""
     state, opened = picture.facts.kubernetes, picture.position.opened
     if not picture.own_configuration or opened is None:
         return Known([], picture.now)
@@ -242,7 +242,7 @@ def leader_that_is_stuck(picture: Picture) -> Observed[list[str]]:
 
 
 def broker_that_is_cut_off(picture: Picture) -> Observed[list[str]]:
-    """One that passes nothing on to the controller."""
+    """One that forwards nothing to the controller."""
     return _once(picture, replicas.cut_off(picture))
 
 

@@ -34,7 +34,7 @@ PRODUCE = 0
 class Picture:
     """Everything that a decision about a KafkaMigration may rest on. Times are seconds since the epoch.
 
-    `entered` tells when each step of the plan was entered last, as far as it was; `paces` of each mode how long batches
+    `entered` says when each step of the plan was entered last, as far as it was; `paces` of each mode how long batches
     took to come back in it, as far as they were measured; `volumes` are the claims on record of each node; `rehearsed` is
     how many seconds claim, copy and the begin of dual write took on a replica, None where nobody rehearsed them; `made` is
     how each object that was made is known (`status.made`).
@@ -85,12 +85,16 @@ class Picture:
         return found
 
     def keeps(self, workload: str) -> bool | None:
-        """Whether what is kept of a StatefulSet is what this migration has written; None where nothing is, or no record of
-        this release tells."""
+        """Whether the backup of a StatefulSet is the one that this migration wrote; None where there is none, or where the
+        record is of a release that did not note it."""
         state = self.facts.kubernetes
         original = state.value.originals.get(workload) if isinstance(state, Known) else None
-        proof = self.made.get(f"ControllerRevision {names.original(workload, self.position.attempt)}")
+        proof = self.made.get(f"ControllerRevision {self.original_of(workload)}")
         return None if original is None or proof is None else names.digest(original) == proof
+
+    def original_of(self, workload: str) -> str:
+        """The ControllerRevision that is the backup of a StatefulSet."""
+        return names.original(workload, self.position.attempt)
 
     @property
     def cluster_id(self) -> str:
@@ -135,7 +139,7 @@ class Picture:
         """The quorum as nodes' files name it.
 
         None while the credentials of its listener are not known, cannot be used or are not those that the controllers run
-        with: the gate ListenerCredentials tells which.
+        with: the gate ListenerCredentials reports which.
         """
         if not isinstance(self.facts.kubernetes, Known):
             return None
@@ -168,7 +172,7 @@ class Picture:
                    for name, record in self.position.nodes.items())
 
     def broker_pods(self) -> Observed[Mapping[str, int]]:
-        """Pod name -> broker id, of all pods; Unknown names the pod of which it cannot be told."""
+        """Pod name -> broker id, of all pods; Unknown names a pod whose id is not known."""
         facts = self.facts
         if not isinstance(facts.kubernetes, Known):
             return facts.kubernetes
@@ -182,7 +186,7 @@ class Picture:
         found = identity.identified(pods, facts.zookeeper.value.brokers, facts.identities)
         return Unknown(found) if isinstance(found, str) else Known(found, facts.zookeeper.at)
 
-    def told_by_controllers(self) -> Observed[tuple[str, ...]]:
+    def listeners_for_controllers(self) -> Observed[tuple[str, ...]]:
         """Where each broker listens for controllers, as `host:port`, as it has registered; Unknown names one that has not.
         Where it encrypts the address begins with tls://.
 
@@ -206,8 +210,8 @@ class Picture:
     # --- what nodes say of themselves ---------------------------------------------------------------------------------
 
     def mode(self, node_id: int) -> Observed[NodeMode]:
-        """The mode that a node's ApiVersions tell (docs/facts/kraft.md#what-a-node-answers), with its settings where
-        they leave two."""
+        """The mode that a node's ApiVersions show (docs/facts/kraft.md#what-a-node-answers), with its settings where they
+        leave two."""
         answer = self.facts.answers.get(node_id, Unknown(f"node {node_id} was not asked"))
         if not isinstance(answer, Known):
             return answer
@@ -221,7 +225,7 @@ class Picture:
         return Known(mode, answer.at)
 
     def _handed_over(self, node_id: int, answered: Known[NodeMode]) -> Observed[NodeMode]:
-        """KRaft or OwnKRaft: ApiVersions does not tell them apart, the marker of a broker does while it is being moved."""
+        """KRaft or OwnKRaft: ApiVersions does not distinguish them; the marker of a broker does while it is being moved."""
         record = next((record for record in self.position.nodes.values() if record.node_id == node_id), None)
         if record is None or record.assigned != NodeMode.OWN_KRAFT:
             return answered
@@ -233,7 +237,7 @@ class Picture:
         return Known(NodeMode.KRAFT if marker.value else NodeMode.OWN_KRAFT, marker.at)
 
     def _on_zookeeper(self, node_id: int, answered: Known[NodeAnswer]) -> Observed[NodeMode]:
-        """One without a quorum: ApiVersions tells the release, and the live settings the protocol version, where either is
+        """One without a quorum: ApiVersions shows the release, and the live settings the protocol version, where either is
         changed."""
         plain = Known(NodeMode.ZOOKEEPER, answered.at)
         pod = next((name for name, record in self.position.nodes.items() if record.node_id == node_id), "")
@@ -289,24 +293,24 @@ class Picture:
         return (one.value for one in found if isinstance(one, Known))
 
     def brokers_of(self, workload: str) -> Observed[Brokers]:
-        """What the brokers of a StatefulSet were before they were touched: as is kept, else as they tell it themselves."""
+        """What the brokers of a StatefulSet were before they were touched: by the backup, else by their own answers."""
         state = self.facts.kubernetes
         if not isinstance(state, Known):
             return state
         if (original := state.value.originals.get(workload)) is not None:
-            kept = brokers.kept(original)
-            if kept is None:
-                return Unknown(f"what is kept of StatefulSet {workload} tells nothing of its brokers: an older release of"
-                               " Switchover began the migration, with which it must end, or somebody made it again")
-            if isinstance(kept, Brokers):
-                return _usable(kept, original["template"], f"StatefulSet {workload} as it was", state.at)
-            revision = names.original(workload, self.position.attempt)
-            return Unknown(f"what ControllerRevision {revision} keeps of the brokers: {kept}", malformed=True)
+            backup, stored = f"ControllerRevision {self.original_of(workload)}", brokers.stored(original)
+            if stored is None:
+                return Unknown(f"{backup}, the backup of StatefulSet {workload}, says nothing of its brokers: end the"
+                               " migration with the older release of Switchover that wrote it, or restore the backup")
+            if isinstance(stored, Brokers):
+                return _usable(stored, original["template"], f"StatefulSet {workload} as it was", state.at)
+            return Unknown(f"{backup}, the backup of StatefulSet {workload}: {stored}", malformed=True)
         found = state.value.brokers.get(workload)
         if found is None:
             return Unknown(f"StatefulSet {workload} does not exist")
         if any(self.position.nodes[pod].assigned != NodeMode.ZOOKEEPER for pod in self.pods_of(workload)):
-            return Unknown(f"nothing is kept of what StatefulSet {workload} was, and its brokers run by our edits")
+            return Unknown(f"ControllerRevision {self.original_of(workload)}, the backup of StatefulSet {workload}, is"
+                           " missing, and its brokers already run by Switchover's edits")
         settings, image = self._settings_of(workload), self._new_image_of(workload)
         if not isinstance(settings, Known):
             return settings
@@ -350,7 +354,7 @@ class Picture:
         return silent if silent is not None else Known("", ids.at)
 
     def view(self, broker_id: int) -> Observed[BrokerView]:
-        """What Metadata of this broker tells."""
+        """What this broker answers to Metadata."""
         return self.facts.views.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
 
     @property

@@ -42,21 +42,21 @@ BEFORE_A_BROKER: Gates = (workloads.TEMPLATE_IS_OURS, *BEFORE_A_RESTART)
 BEFORE_A_BROKER_GOES_BACK: Gates = (
     to_zookeeper.TEMPLATE_IS_ORIGINAL, workloads.NODES_SCHEDULABLE, to_zookeeper.ZOOKEEPER_RULES, disks.DISKS_ALLOW_ROLLBACK)
 BEFORE_A_BROKER_MOVES: Gates = (WITHIN_WINDOW, *BEFORE_A_BROKER, registration.MODES_ON_RECORD)
-KEPT: Gates = (workloads.REPLICAS_UNCHANGED, disks.VOLUMES_KEPT, connections.LISTENER_CREDENTIALS)
+UNCHANGED: Gates = (workloads.REPLICAS_UNCHANGED, disks.VOLUMES_KEPT, connections.LISTENER_CREDENTIALS)
 IN_ORDER: Gates = (groups.GROUPS_HEALTHY, replicas.FOLLOWERS_TAKEN_BACK)
 ZOOKEEPER_LEADS: Gates = (registration.OTHERS_IN_ZOOKEEPER,)
 """Until KRaft's controllers lead, a broker that has lost ZooKeeper is none of the cluster's."""
 CHANNELS: Gates = (replicas.FOLLOWERS_TAKEN_BACK, replicas.FORWARDS)
-BROKER_WATCH: Gates = (*IN_ORDER, dual_write.NO_PHANTOM_COPY, *KEPT)
+BROKER_WATCH: Gates = (*IN_ORDER, dual_write.NO_PHANTOM_COPY, *UNCHANGED)
 TAKEN_OVER: Gates = (*BROKER_WATCH, workloads.TEMPLATE_IS_OURS)
 DRIVER: Gates = (dual_write.DRIVER_ALIVE,)
 WRITES: Gates = (*DRIVER, dual_write.PARTITION_STATES)
 AS_IT_IS = ""
-"""The mode of a rollout that leaves each node in its own."""
+"""The mode of a rollout that leaves each node in the mode that it has."""
 ON_ZOOKEEPER = (Need.BROKER_SETTINGS,)
 """Of whatever looks at brokers in ZooKeeper's modes: what they were, and which of these modes it is."""
 LAST_ON_ZOOKEEPER = (Need.BROKER_MODES,)
-"""The same where what they were is kept."""
+"""The same where they have backups."""
 STILL_COMPARED = (Need.PARITY,)
 """Where its figures alone show it: it takes a while, and is to be there when WrittenBack asks."""
 AFTER_A_PLAIN_BROKER: Gates = (
@@ -84,7 +84,7 @@ def controllers(mode: NodeMode, left: Left, before: Gates = (), after: Gates = (
                    before=before, after=after, restart=restart, needs=needs)
 
 
-# --- The way forward ----------------------------------------------------------------------------------------------------
+# --- Forward ------------------------------------------------------------------------------------------------------------
 
 TO_PINNED = brokers(
     NodeMode.ZOOKEEPER_PINNED, nodes.brokers_to_pinned, BEFORE_A_BROKER_MOVES, AFTER_A_PLAIN_BROKER,
@@ -116,8 +116,8 @@ FAILED_OVER = controllers(
 
 
 def restarted(left: Left, *needs: Need) -> Rollout[Picture]:
-    """The restart of a broker that has lost a channel to the controller. Whether all are in sync then is left to the gates
-    that waited for it: the next leader may be another that has to go."""
+    """The restart of a broker that has lost a channel to the controller. The gates that waited for it judge whether all are
+    in sync then: the next leader may have the same fault."""
     return brokers(
         AS_IT_IS, left, sizes=nodes.one_by_one, restart=True,
         before=(workloads.TEMPLATE_IS_OURS, workloads.NODES_SCHEDULABLE, dual_write.LEADERS_CAN_BE_ELECTED,
@@ -143,8 +143,8 @@ TO_OWN_KRAFT = brokers(
      groups.GROUPS_HEALTHY),
     (*AFTER_A_BROKER, registration.NOBODY_FENCED, groups.GROUPS_HEALTHY), assign=rollback.no_files)
 
-STARTED_ANEW = controllers(
-    NodeMode.KRAFT_CONTROLLER, nodes.controller_to_start_anew, sizes=nodes.one_by_one, restart=True,
+STARTED_AGAIN = controllers(
+    NodeMode.KRAFT_CONTROLLER, nodes.controller_to_start_again, sizes=nodes.one_by_one, restart=True,
     before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED), after=AFTER_A_CONTROLLER)
 
 CONTROLLER_WITHOUT_ZOOKEEPER = controllers(
@@ -154,7 +154,7 @@ CONTROLLER_WITHOUT_ZOOKEEPER = controllers(
 
 
 def started_without_zookeeper(mode: NodeMode) -> Rollout[Picture]:
-    """The restart of one broker that proves that brokers need ZooKeeper no more."""
+    """The restart of one broker that proves that brokers no longer need ZooKeeper."""
     return Rollout(
         mode=mode, left=lambda picture: nodes.to_start_without_zookeeper(picture, mode), sight=nodes.sight,
         assign=rollback.no_files, replace=nodes.replace_pod, sizes=nodes.sizes, restart=True,
@@ -163,7 +163,7 @@ def started_without_zookeeper(mode: NodeMode) -> Rollout[Picture]:
                replicas.ALL_IN_SYNC, replicas.BROKERS_SEE_EACH_OTHER, registration.NOBODY_FENCED, ending.ZOOKEEPER_STOPPED))
 
 
-# --- The way back -------------------------------------------------------------------------------------------------------
+# --- Rollback -----------------------------------------------------------------------------------------------------------
 
 BACK_TO_MIGRATION = brokers(
     NodeMode.MIGRATION, rollback.to_migration, (*BEFORE_A_BROKER, dual_write.DUAL_WRITE_ALIVE), AFTER_A_KRAFT_BROKER,
@@ -269,12 +269,12 @@ PLAN: Plan[Picture] = Plan((
              rescues=WHILE_WRITING, keep=DUAL_WRITE_STILL_GOES_ON,
              rollouts=(TO_KRAFT,),
              done=(registration.ALL_KRAFT,)),
-         back=Leg(watch=(*KEPT, workloads.TEMPLATE_IS_OURS, *WRITES, *CHANNELS), rescues=WHILE_WRITING,
+         back=Leg(watch=(*UNCHANGED, workloads.TEMPLATE_IS_OURS, *WRITES, *CHANNELS), rescues=WHILE_WRITING,
                   keep=DUAL_WRITE_GOES_ON, rollouts=(BACK_TO_MIGRATION,))),
     Step(Name.SOAK, estimate=estimate.soak, expected=step.MOVED,
          forward=Leg(
              enter=WRITES,
-             watch=(dual_write.DUAL_WRITE_ALIVE, *WRITES, workloads.TEMPLATE_IS_OURS, *CHANNELS, *KEPT),
+             watch=(dual_write.DUAL_WRITE_ALIVE, *WRITES, workloads.TEMPLATE_IS_OURS, *CHANNELS, *UNCHANGED),
              rescues=WHILE_WRITING,
              keep=DUAL_WRITE_STILL_GOES_ON,
              rollouts=(FAILED_OVER,),
@@ -286,7 +286,7 @@ PLAN: Plan[Picture] = Plan((
              enter=(WITHIN_WINDOW, registration.ALL_KRAFT, dual_write.DUAL_WRITE, PARITY, quorum.QUORUM_UP,
                     registration.NOBODY_FENCED, replicas.ALL_IN_SYNC, *IN_ORDER, workloads.TEMPLATE_IS_OURS,
                     operations.BACKUPS_TAKEN),
-             watch=(groups.GROUPS_HEALTHY, *KEPT),
+             watch=(groups.GROUPS_HEALTHY, *UNCHANGED),
              keep=Correction(goals.keep_on_delete, ahead=goals.put_dual_write_right, needs=(Need.STATELESS,)),
              rollouts=(CONTROLLERS_TO_KRAFT,),
              done=(ending.FINALIZED, ending.DUAL_WRITE_ENDED))),
@@ -294,7 +294,7 @@ PLAN: Plan[Picture] = Plan((
          expected=step.HANDED_OVER, estimate=estimate.hand_over,
          forward=Leg(
              enter=(workloads.ORIGINALS_KEPT, workloads.ONLY_OURS_WOULD_RESTART),
-             keep=OUTDATED_HELD, goal=goals.hand_over, rollouts=(TO_OWN_KRAFT, STARTED_ANEW),
+             keep=OUTDATED_HELD, goal=goals.hand_over, rollouts=(TO_OWN_KRAFT, STARTED_AGAIN),
              needs=(Need.TRIALS,),
              done=(workloads.NO_POD_WOULD_RESTART,))),
     Step(Name.RELEASE_ZOOKEEPER, back=None, estimate=estimate.release, expected=step.HANDED_OVER,

@@ -42,8 +42,8 @@ def changes(picture: Picture) -> tuple[Change, ...]:
     pods, voters = picture.broker_pods(), picture.voters
     if not isinstance(pods, Known) or not picture.cluster_id or voters is None:
         return ()
-    given = {broker_id: _given(told.value) for broker_id, told in picture.facts.examination.brokers.items()
-             if isinstance(told, Known)}
+    given = {broker_id: _given(found.value) for broker_id, found in picture.facts.examination.brokers.items()
+             if isinstance(found, Known)}
     sets = {name: known.value for name in picture.broker_sets if isinstance(known := picture.brokers_of(name), Known)}
     if not given.keys() >= set(pods.value.values()) or sets.keys() != picture.broker_sets.keys():
         return ()
@@ -67,8 +67,8 @@ def changes(picture: Picture) -> tuple[Change, ...]:
         _change(name, NodeMode.KRAFT_CONTROLLER, {pod: (file, finalized[pod]) for pod, file in migrating.items()}))
 
 
-def _given(told: BrokerExamination) -> Mapping[str, str]:
-    return {**told.static_settings, **dict.fromkeys(told.hidden, HIDDEN)}
+def _given(broker: BrokerExamination) -> Mapping[str, str]:
+    return {**broker.static_settings, **dict.fromkeys(broker.hidden, HIDDEN)}
 
 
 def _metadata_directory(picture: Picture, name: str, brokers: Brokers) -> str:
@@ -87,10 +87,10 @@ def _change(workload: str, mode: NodeMode, files: Mapping[str, tuple[Mapping[str
 
 def lines(change: Change) -> tuple[str, ...]:
     """The change as it is read by people, key by key."""
-    told = {**change.common, **{key: _each(values.values()) for key, values in change.own.items()}}
+    every = {**change.common, **{key: _each(values.values()) for key, values in change.own.items()}}
     return tuple(
         f"{sign} {key}={shown(key, value)}"
-        for key, (old, new) in sorted(told.items()) for sign, value in (("-", old), ("+", new)) if value is not None
+        for key, (old, new) in sorted(every.items()) for sign, value in (("-", old), ("+", new)) if value is not None
     )
 
 
@@ -104,7 +104,7 @@ def _one(values: Sequence[str | None]) -> str | None:
 
 
 def preview(picture: Picture) -> PlanPreview | None:
-    """The plan from here to its end, for the status. None while nobody can tell how many nodes there are."""
+    """The plan from here to its end, for the status. None while it is not known how many nodes there are."""
     work = ahead(picture)
     found = changes(picture)
     if not work or not isinstance(picture.facts.kubernetes, Known) or not found:
@@ -139,8 +139,8 @@ def _step(picture: Picture, name: str, hold: bool, work: Iterable[Work]) -> Plan
 def _bounded(found: Iterable[Change]) -> tuple[PlannedChange, ...]:
     left, planned = LINES_SHOWN, []
     for change in found:
-        told = lines(change)
-        planned.append(PlannedChange(name=f"{change.workload}/{change.mode}", lines=told[:left],
-                                     own=tuple(change.own)[:LINES_SHOWN], omitted=max(0, len(told) - left)))
-        left = max(0, left - len(told))
+        changed = lines(change)
+        planned.append(PlannedChange(name=f"{change.workload}/{change.mode}", lines=changed[:left],
+                                     own=tuple(change.own)[:LINES_SHOWN], omitted=max(0, len(changed) - left)))
+        left = max(0, left - len(changed))
     return tuple(planned)

@@ -11,7 +11,7 @@ from switchover.cluster import coming_up
 from switchover.cluster.door.brokers import ContainerMissing, container_of
 from switchover.cluster.facts import KubernetesState, Written
 from switchover.cluster.picture import Picture
-from switchover.engine.gate import Unseen, Verdict, seen, unknown, wait
+from switchover.engine.gate import Unseen, Verdict, of, seen, unknown, wait
 from switchover.engine.rollout import Phase
 from switchover.kafka.node import BrokerExamination, Quorum
 from switchover.kubernetes.workloads import Pod, Workload
@@ -30,8 +30,9 @@ from switchover.text.command import command, kubectl
 from switchover.zookeeper.nodes import MigrationNode, ZooKeeperGroup, ZooKeeperState, ZooKeeperTopics
 
 T = TypeVar("T")
-NEW_POD_ANSWERS = "its new pod answers; its log says why it does not"
-BROKER_REGISTERS = "it registers; if it lasts, its log says why it does not"
+NEW_POD_ANSWERS = "wait until its new pod answers; if it does not, its log says why"
+BROKER_REGISTERS = "wait until it registers; if it does not, its log says why"
+BROKER_ANSWERS = "wait until the broker answers; if it does not, its log says why"
 
 
 def samples(picture: Picture) -> int:
@@ -39,7 +40,7 @@ def samples(picture: Picture) -> int:
 
 
 def unless_coming_up(picture: Picture, asked: Observed[object]) -> None:
-    """Where controllers do not answer, and one of them comes up, that is why."""
+    """Where controllers do not answer while one of them starts, that is why."""
     if not isinstance(asked, Known) and (coming := controllers_coming_up(picture)) is not None:
         raise Unseen(coming)
 
@@ -77,20 +78,20 @@ def controllers_coming_up(picture: Picture) -> Verdict | None:
     node_id = min(phases, key=lambda each: (not phases[each].in_trouble, each))
     name = next(name for name, known in picture.controllers.items() if known == node_id)
     phase, others = phases[node_id], len(phases) - 1
-    told = phase.words + (f"; {others} more {'does' if others == 1 else 'do'} not come up" if others else "")
+    message = phase.message + (f"; {others} more {'does' if others == 1 else 'do'} not come up" if others else "")
     if not phase.in_trouble:
-        return unknown(CONTROLLER_COMING_UP, told, subject=f"pod {name}", unblocks="the pods start and answer")
-    return unknown(CONTROLLER_IN_TROUBLE, told, subject=f"pod {name}",
-                   unblocks=f"{phase.look} says more{_other_spec(picture)}")
+        return unknown(CONTROLLER_COMING_UP, message, subject=f"pod {name}", unblocks="wait until the pods start and answer")
+    return unknown(CONTROLLER_IN_TROUBLE, message, subject=f"pod {name}",
+                   unblocks=f"find out why: {phase.look}{_other_spec(picture)}")
 
 
 def _other_spec(picture: Picture) -> str:
-    """The way to other controllers, where nothing but they was made yet: their part of the spec stays as it is till then."""
+    """How to get other controllers, where only they were made yet: until then their part of the spec cannot change."""
     at = picture.position
     if at.step != Step.PROVISION_CONTROLLERS or at.direction is Direction.BACKWARD:
         return ""
     rollback, retry = (command("switchover {} {} --namespace {}", act, *picture.named) for act in ("rollback", "retry"))
-    return f"; where spec.controllers must change: {rollback}, change it once that is RolledBack, then {retry}"
+    return f"; if spec.controllers must change: {rollback}, change it once that is RolledBack, then {retry}"
 
 
 def leading_controller(picture: Picture) -> str:
@@ -101,7 +102,7 @@ def leading_controller(picture: Picture) -> str:
 
 
 def hand_on_command(picture: Picture) -> str:
-    """What lets another controller lead."""
+    """What makes another controller lead."""
     leader = leading_controller(picture)
     return kubectl(picture.namespace, "delete pod {}", leader) if leader else (
         "delete the pod of the leading controller, once one leads")
@@ -136,14 +137,14 @@ def minima_of(picture: Picture) -> Mapping[str, int]:
 def silence(picture: Picture) -> float:
     """Seconds in which nobody has written `/migration`.
 
-    Unknown until that was seen to happen, or is longer than the limit of dual write: differences to ZooKeeper's clock would
-    make a dead driver look alive, or a live one dead.
+    Unknown until a write was seen, or the limit of dual write is over: differences to ZooKeeper's clock would make a dead
+    driver look alive, or a live one dead.
     """
     written = _written(picture)
     stood = max(0.0, picture.now - written.since)
     if not written.seen_to_change and stood <= picture.spec.gates.dual_write_max_age_seconds:
         raise Unseen(unknown(
-            ZOOKEEPER_UNKNOWN, "/migration has not been looked at for long enough to tell whether it is written",
+            ZOOKEEPER_UNKNOWN, "/migration was not watched for long enough yet to see whether it is still written",
             subject="/migration"))
     return stood
 
@@ -156,7 +157,7 @@ def stands_still(picture: Picture) -> float:
     state, quorum = zookeeper_of(picture), quorum_of(picture)
     written = _written(picture)
     if state.migration is None:
-        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, "it does not exist", subject="/migration"))
+        raise Unseen(unknown(ZOOKEEPER_UNKNOWN, "/migration does not exist", subject="/migration"))
     if quorum.high_watermark - 1 - state.migration.offset <= picture.spec.gates.dual_write_max_lag:
         return 0.0
     return max(0.0, picture.now - written.offset_since)
@@ -178,9 +179,9 @@ def not_in_its_mode(picture: Picture, name: str) -> Verdict | None:
     record = picture.position.nodes[name]
     mode = picture.mode(record.node_id)
     if not isinstance(mode, Known):
-        return wait(BROKER_SILENT, mode.why, subject=name, unblocks="the broker answers")
+        return wait(BROKER_SILENT, of(name, mode.why), subject=name, unblocks=BROKER_ANSWERS)
     if mode.value != record.assigned:
-        return wait(WRONG_MODE, f"{name} does not answer in its mode", subject=name, observed=mode.value,
+        return wait(WRONG_MODE, f"{name} does not run in its mode yet", subject=name, observed=mode.value,
                     threshold=record.assigned, unblocks=NEW_POD_ANSWERS)
     return None
 
@@ -212,15 +213,15 @@ def brokers_by_pod(picture: Picture) -> Mapping[str, int]:
     return seen(picture.broker_pods(), BROKERS_NOT_IDENTIFIED)
 
 
-def of_each_broker(picture: Picture, told: Mapping[int, Observed[T]]) -> Iterator[tuple[int, T]]:
-    """What every broker told, by its id."""
+def of_each_broker(picture: Picture, answers: Mapping[int, Observed[T]]) -> Iterator[tuple[int, T]]:
+    """What every broker answered, by its id."""
     for broker_id in sorted(brokers_by_pod(picture).values()):
-        answer = told.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
+        answer = answers.get(broker_id, Unknown(f"broker {broker_id} was not asked"))
         yield broker_id, seen(answer, BROKER_SILENT, f"broker {broker_id}")
 
 
 def examined(picture: Picture) -> Iterator[tuple[int, BrokerExamination]]:
-    """What every broker told of itself."""
+    """What every broker said of itself."""
     return of_each_broker(picture, picture.facts.examination.brokers)
 
 
@@ -249,7 +250,7 @@ def image_of(brokers: BrokerSet, workload: Workload) -> str:
 
 class Configured(NamedTuple):
     """A StatefulSet with what one of its brokers runs with: `keys` are the settings that it was given, without defaults,
-    `hidden` the names of those that it keeps to itself."""
+    `hidden` the names of those that it does not show."""
 
     workload: Workload
     container: Mapping[str, Any]
@@ -263,7 +264,7 @@ class Configured(NamedTuple):
 
 def configured(picture: Picture) -> Iterator[Configured]:
     """Every broker of every StatefulSet."""
-    told, brokers = dict(examined(picture)), brokers_by_pod(picture)
+    examinations, brokers = dict(examined(picture)), brokers_by_pod(picture)
     for name, spec, workload in workloads(picture):
         try:
             container = container_of(workload.template, spec)
@@ -271,5 +272,5 @@ def configured(picture: Picture) -> Iterator[Configured]:
             raise Unseen(unknown(NOT_OBSERVED, f"StatefulSet {name}: {why}", subject=name)) from None
         for pod, broker_id in sorted(brokers.items(), key=lambda item: item[1]):
             if pod.rpartition("-")[0] == name:
-                found = told[broker_id]
+                found = examinations[broker_id]
                 yield Configured(workload, container, broker_id, found.static_settings, found.hidden)

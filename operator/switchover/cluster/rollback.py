@@ -1,4 +1,4 @@
-"""Goals and orders of the way back: the controllers stop, ZooKeeper rules again, and nothing of ours is left.
+"""Goals and orders of a rollback: the controllers stop, ZooKeeper's controller takes over, and nothing of ours is left.
 
 The order was run on real Kafka (docs/facts/kraft.md#rollback): leader last, epoch before `/migration` before
 `/controller`, and no broker before every broker names the ZooKeeper controller.
@@ -51,13 +51,13 @@ def to_stop(picture: Picture) -> Observed[list[str]]:
 
 
 def stop_sizes(picture: Picture) -> tuple[BatchSize, ...]:
-    """One by one while dual write lives, so that the leader can go last; all together where there is nothing to hand on."""
+    """One by one in dual write, so that the leader can go last; all together where there is nothing left to write."""
     return (BatchSize(1 if picture.high_watermark >= 0 else len(picture.controllers), 0.0),)
 
 
 def stop_pod(picture: Picture, name: str, seen: Sight) -> Effect:
-    """The pod anew; with a stale `/migration` at once, since every election brings the controllers nearer to deleting all
-    topics."""
+    """Replace the pod; with a stale `/migration` at once, since every election brings the controllers nearer to deleting
+    all topics."""
     zookeeper, log = _zookeeper(picture), picture.facts.log
     migration = zookeeper.migration if zookeeper is not None else None
     fresh = isinstance(log, Known) and log.value.migration_state is MigrationState.PRE_MIGRATION
@@ -141,9 +141,9 @@ def no_files(_: Picture) -> tuple[Effect, ...]:
 
 
 def is_critical(picture: Picture) -> bool:
-    """KRaft is stopping and ZooKeeper does not rule yet: nobody may stand still here.
+    """KRaft is stopping and ZooKeeper's controller has not taken over yet: the migration must not be paused here.
 
-    From the choice of the first controller on, before `Picture.is_stopping`: its file says so already.
+    From the choice of the first controller on, before `Picture.is_stopping`: its edits already say so.
     """
     zookeeper = _zookeeper(picture)
     stopping = any(picture.position.nodes[name].assigned == NodeMode.STOPPED
@@ -169,7 +169,7 @@ def give_back(picture: Picture) -> tuple[Effect, ...]:
         settled = not picture.position.left(picture.pods_of(name), NodeMode.ZOOKEEPER)
         if workload.template != original["template"]:
             if workload.update_strategy != template.ON_DELETE:
-                continue                                # restored now, Kubernetes would roll all pods: the gate tells it
+                continue                                # restored now, Kubernetes would roll all pods: the gate reports it
             operations = template.restore_template(workload, original)
             effects.append(patch_stateful_set(name, operations, "template as it was"))
         elif workload.update_strategy != original["updateStrategy"] and settled and all(
@@ -240,8 +240,7 @@ def release_brokers(picture: Picture) -> tuple[Effect, ...]:
         if state.node_files.get(brokers):
             leftovers.append(Delete("v1", "Secret", names.node_files(brokers)))
         elif original is not None:
-            kept = names.original(brokers, picture.position.attempt)
-            leftovers.append(Delete("apps/v1", "ControllerRevision", kept))
+            leftovers.append(Delete("apps/v1", "ControllerRevision", picture.original_of(brokers)))
         elif workload.claimed_by == picture.uid:
             leftovers.append(patch_stateful_set(brokers, template.release(workload), "claimed no longer"))
     return tuple(leftovers)

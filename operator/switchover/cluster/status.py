@@ -179,9 +179,9 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
         lost=lost, believed=believed, can_go_back=can_go_back,
         back_seconds=rollback_seconds(picture.at(at)) if can_go_back else 0.0,
         measured=measured(picture, old.broker_restarts + old.controller_restarts + len(to_replace)))
-    told = shared(migration, picture, decision, outlook, hashed, approvals, spent, remaining, note, befallen)
+    common = shared(migration, picture, decision, outlook, hashed, approvals, spent, remaining, note, befallen)
     return KafkaMigrationStatus(**{
-        **told,
+        **common,
         "metadata_state": metadata_state(picture, old.metadata_state),
         "cluster_id": fold.cluster_of(old, cluster_id(picture)),
         "high_watermark": -1 if again else _high_watermark(old.high_watermark, picture),
@@ -193,7 +193,7 @@ def next_status(migration: KafkaMigration, picture: Picture, decision: Decision,
         "restarts": restarts_of(with_batch(picture.paces, before, at, spent.batch)),
         "plan": (preview(picture) or old.plan) if before.step == PREFLIGHT else old.plan,
         "conditions": _with_zookeeper_removable(
-            told["conditions"], migration, picture, done and _zookeeper_released(decision), decision.position),
+            common["conditions"], migration, picture, done and _zookeeper_released(decision), decision.position),
     })
 
 
@@ -213,7 +213,7 @@ AFTER_FINALIZE = STEPS[STEPS.index(FINALIZE) + 1:]
 
 
 def _lost(picture: Picture, decision: Decision, before: KafkaMigrationStatus) -> str:
-    """Where the way back was lost: by the metadata log, and by the record as far as it is believed."""
+    """The step from which no rollback is possible: by the metadata log, and by the record as far as it is believed."""
     log = picture.facts.log
     if isinstance(log, Known) and log.value.migration_state is MigrationState.POST_MIGRATION:
         return FINALIZE
@@ -253,12 +253,12 @@ def cluster_id(picture: Picture) -> str:
 
 
 def _on_which_backups(picture: Picture, at: Position) -> str:
-    """Which backups there are, told at the point of no return."""
+    """Which backups there are, noted at the point of no return."""
     return BACKUPS_TAKEN.check(picture).message if at.step == FINALIZE and begins(picture.position, at) else ""
 
 
 def _coordinations_lost(picture: Picture, at: Position) -> str:
-    """Which coordinations of groups cannot go back any more, told when the first broker is about to leave ZooKeeper."""
+    """Which groups' coordination cannot go back any more, noted when the first broker is about to leave ZooKeeper."""
     known = picture.facts.group_migrations
     if at.step != MOVE or not begins(picture.position, at) or not isinstance(known, Known) or not known.value:
         return ""

@@ -33,7 +33,7 @@ class Expected:
 
     @property
     def claimed(self) -> bool:
-        """Whether it is not reached without a claim on them; on the way back its loss is no reason to stand still."""
+        """Whether it is not reached without a claim on them; in a rollback a lost claim stops nothing."""
         return bool(self.log) and not self.released
 
     @property

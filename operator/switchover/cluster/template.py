@@ -1,9 +1,9 @@
-"""The one change of a brokers' StatefulSet: the door stands over each pod's start script, and pods are replaced only by
+"""The one change of a brokers' StatefulSet: the door runs before each pod's start script, and pods are replaced only by
 eviction.
 
-Nothing of the user's goes but what is in its way: the update strategy gives way to OnDelete
-(docs/facts/kubernetes.md#the-update-strategy), the JVM's name cache is cut short, and an init container reports what
-only the disk tells.
+Of the user's template only what is in the way is changed: the update strategy becomes OnDelete
+(docs/facts/kubernetes.md#the-update-strategy) and the JVM's name cache is shortened. An init container reports what only the
+disk shows.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,14 +12,13 @@ from typing import Any
 from switchover.api.kafka_migration import BrokerSet
 from switchover.cluster import names
 from switchover.cluster.door import mount
-from switchover.cluster.door.brokers import KEPT, Brokers, ContainerMissing, container_of, layout_of, upgraded
-from switchover.cluster.door.brokers import kept as brokers_kept
+from switchover.cluster.door.brokers import DATA_FIELD, Brokers, ContainerMissing, container_of, layout_of, stored, upgraded
 from switchover.kubernetes.json_patch import annotation, unchanged
 from switchover.kubernetes.reports import DISKS
 from switchover.kubernetes.workloads import Workload
 
 # --- compute --------------------------------------------------------------------------------------------------------------
-# What our own pods ask of a node by default, in a namespace whose quota wants each container to say it.
+# The default requests and limits of our own pods, where the namespace's quota wants each container to have them.
 
 COUNTED = ("cpu", "memory", "ephemeral-storage")
 """What a ResourceQuota refuses a pod for that does not say it (quota/v1/evaluator/core/pods.go)."""
@@ -28,8 +27,8 @@ COUNTED = ("cpu", "memory", "ephemeral-storage")
 def as_counted(default: Mapping[str, Mapping[str, Any]], kafka: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The default, and of what it leaves out what the brokers' container `kafka` says.
 
-    We limit no CPU by ourselves: it would hold a controller back that has to answer. Where a quota counts limits.cpu the
-    brokers have such a limit, or were not admitted; theirs is enough for a controller.
+    We limit no CPU by ourselves: it would slow down a controller that has to answer. Where a quota counts limits.cpu the
+    brokers have such a limit, or they would not be admitted; theirs is enough for a controller.
     """
     theirs = kafka.get("resources") or {}
     return {kind: {**{name: value for name, value in (theirs.get(kind) or {}).items() if name in COUNTED}, **own}
@@ -73,10 +72,10 @@ def changed_back(workload: Workload, brokers: BrokerSet, image: str = "") -> tup
         passes, present = mount.passes(container), container.get("image", "")
     except ContainerMissing:
         passes, present = False, ""
-    kept = any(container["name"] == mount.KEEPER for container in pod.get("initContainers") or ())
+    copied = any(container["name"] == mount.KEEPER for container in pod.get("initContainers") or ())
     ours = {
         "volumes": mount.is_mounted(pod, names.node_files(workload.name)),
-        "mounts": passes and kept,
+        "mounts": passes and copied,
         "image": image in ("", present),
         "strategy": workload.update_strategy.get("type") == "OnDelete",
     }
@@ -105,7 +104,7 @@ def patch(workload: Workload, brokers: BrokerSet, image: str = "") -> tuple[Mapp
     container = container_of(workload.template, brokers)
     strategy = {"op": "replace", "path": "/spec/updateStrategy", "value": ON_DELETE}
     if not {"volumes", "mounts"} & {*changed_back(workload, brokers)}:
-        return unchanged(workload.generation), strategy     # a second door would be laid over the first
+        return unchanged(workload.generation), strategy     # else a second door would be put before the first
     pod = workload.template["spec"]
     index = pod["containers"].index(container)
     container = upgraded(container, image)
@@ -132,14 +131,14 @@ def patch(workload: Workload, brokers: BrokerSet, image: str = "") -> tuple[Mapp
 
 
 def original_manifest(workload: Workload, brokers: Brokers, attempt: int, labels: Mapping[str, str]) -> dict[str, Any]:
-    """The ControllerRevision that keeps what the way back needs, and what the brokers were; nobody owns it, so that nothing
-    can take it away."""
+    """The ControllerRevision that is the backup for a rollback, with what the brokers were; nobody owns it, so that nothing
+    deletes it."""
     return {
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",
         "metadata": {"name": names.original(workload.name, attempt), "labels": dict(labels)},
         "revision": attempt,
-        "data": {"template": workload.template, "updateStrategy": workload.update_strategy, KEPT: brokers.data()},
+        "data": {"template": workload.template, "updateStrategy": workload.update_strategy, DATA_FIELD: brokers.data()},
     }
 
 
@@ -157,7 +156,7 @@ def is_untouched(workload: Workload, brokers: BrokerSet) -> bool:
 
 
 def is_outdated(workload: Workload, brokers: BrokerSet, original: Mapping[str, Any]) -> bool:
-    """Whether the user has changed the StatefulSet since it was kept, and nothing of ours is in it."""
+    """Whether the user has changed the StatefulSet since its backup, and nothing of ours is in it."""
     return is_untouched(workload, brokers) and not is_restored(workload, original)
 
 
@@ -167,15 +166,15 @@ def is_users_new(workload: Workload, brokers: BrokerSet, original: Mapping[str, 
 
 
 def is_brought(workload: Workload, brokers: BrokerSet, original: Mapping[str, Any] | None) -> bool:
-    """Whether the user has changed the template since it was kept, whatever of ours is in it.
+    """Whether the user has changed the template since its backup, whatever of ours is in it.
 
-    An apply of a manifest, by Helm as by kubectl, changes what the manifest has and leaves what it has not: our volumes,
-    mounts and containers stay until we take them out (docs/facts/hand-over.md).
+    An apply of a manifest, by Helm as by kubectl, changes only what the manifest has: our volumes, mounts and containers
+    stay until we remove them (docs/facts/hand-over.md).
     """
     if original is None:
         return False
-    kept = brokers_kept(original)
-    image = kept.image if isinstance(kept, Brokers) else ""
+    found = stored(original)
+    image = found.image if isinstance(found, Brokers) else ""
     was = _with_container(original["template"], brokers, lambda container: upgraded(container, image))
     try:
         return _compared(workload.template, brokers) != _compared(was, brokers)
@@ -216,7 +215,7 @@ def _of_the_user(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Without empty lists, which the API server does not keep."""
+    """Without empty lists, which the API server drops."""
     return {key: value for key, value in fields.items() if value != []}
 
 
@@ -230,7 +229,7 @@ def take_ours_out(workload: Workload, brokers: BrokerSet) -> tuple[Mapping[str, 
 
 
 def restore_template(workload: Workload, original: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """JSON patch that gives the template back while pods are still replaced by eviction only."""
+    """JSON patch that restores the template while pods are still replaced by eviction only."""
     return (
         unchanged(workload.generation),
         {"op": "replace", "path": "/spec/template", "value": original["template"]},
@@ -243,7 +242,7 @@ def hold_strategy(workload: Workload) -> tuple[Mapping[str, Any], ...]:
 
 
 def restore_strategy(workload: Workload, original: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """JSON patch that gives the update strategy back; it restarts nothing only while all pods have the update revision."""
+    """JSON patch that restores the update strategy; it restarts nothing only while all pods have the update revision."""
     return (
         unchanged(workload.generation),
         {"op": "replace", "path": "/spec/updateStrategy", "value": original["updateStrategy"]},
@@ -251,7 +250,7 @@ def restore_strategy(workload: Workload, original: Mapping[str, Any]) -> tuple[M
 
 
 def release(workload: Workload) -> tuple[Mapping[str, Any], ...]:
-    """JSON patch that takes our claim off; it fails where somebody else's stands by now, or a later attempt's."""
+    """JSON patch that removes our claim; it fails where by now the claim is another one's, or of a later attempt."""
     path = annotation(names.CLAIM)
     return (
         unchanged(workload.generation),

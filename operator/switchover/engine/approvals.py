@@ -1,7 +1,7 @@
 """Approvals: given for one plan, counted until their step begins, and then history.
 
-What they are given for is computed from the object in every pass: what stands in its status is for people to copy. By whom
-they may be given is the API server's to see (the chart's policy); what of it shows in the object is asked here as well.
+What they are given for is computed from the object in every pass: the hash in its status is for people to copy. The API
+server checks who may give them (the chart's policy); as far as the object shows it, it is checked here as well.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ HASH_DIGITS = 32
 def plan_hash(uid: str, attempt: int, steps: Sequence[str], spec: MigrationSpec) -> str:
     """What an approval is given for: this object, this attempt, its steps, and all of the spec that bears on them.
 
-    What is as a spec has it by default does not count, so that a release that adds a field asks for no approval anew.
+    Fields with their default do not count, so that a release that adds a field does not ask for approvals again.
     """
     covered = spec.model_dump(mode="json", exclude=set(UNBOUND), exclude_defaults=True)
     body = json.dumps([uid, attempt, list(steps), covered], sort_keys=True)
@@ -88,12 +88,12 @@ def _begun(at: Position, step: str, steps: Sequence[str]) -> bool:
 
 
 def begins(before: Position, at: Position) -> bool:
-    """Whether a step's way forward begins in this pass."""
+    """Whether a step begins in this pass, going forward."""
     return at.opened is not None and before.opened is None and at.direction is Direction.FORWARD
 
 
 def on_whose_word(before: Position, at: Position, approvals: tuple[AcceptedApproval, ...]) -> str:
     """Who let the step begin; "" when none begins in this pass, or nobody was asked."""
-    words = [f"approved by {item.approver}" + (f" ({item.reason})" if item.reason else "")
-             for item in approvals if item.name == at.step]
-    return "; ".join(words) if begins(before, at) else ""
+    approved = [f"approved by {item.approver}" + (f" ({item.reason})" if item.reason else "")
+                for item in approvals if item.name == at.step]
+    return "; ".join(approved) if begins(before, at) else ""

@@ -87,7 +87,7 @@ T = TypeVar("T")
 
 
 class TooMuchWork(Exception):
-    """It took more of the processor than one object may; the message says where it was ended."""
+    """It took more processor time than one object may; the message says where it was ended."""
 
 
 class Worker(Protocol):
@@ -106,18 +106,18 @@ async def at_once(_: str, work: Callable[[], T]) -> T:
 class Telemetry(Protocol):
     """Figures for whoever watches from outside."""
 
-    def told(self, name: str, uid: str, figures: Sequence[Figure], waits: Mapping[str, float]) -> None:
+    def update(self, name: str, uid: str, figures: Sequence[Figure], waits: Mapping[str, float]) -> None:
         """The figures of a migration after a pass, and the seconds that each gate has made it wait since the last."""
         ...
 
 
 Undelivered = Callable[[str], Awaitable[None]]
-"""Told why a message was not taken, which holds no secret. Never raises."""
+"""Gets why a message was not taken, which holds no secret. Never raises."""
 
 
 class Notify(Protocol):
     """Somebody outside who wants news of the migrations of one kind in one namespace."""
 
     def __call__(self, name: str, uid: str, call: Call, undelivered: Undelivered) -> None:
-        """Tell of the call if it is news. Never raises, and never waits for who is told."""
+        """Send the call if it is news. Never raises, and never waits for the receiver."""
         ...

@@ -16,7 +16,7 @@ from switchover.reasons.walk import EFFECT_FAILED, EFFECT_REFUSED, LEASE_NOT_HEL
 @dataclass(frozen=True, slots=True)
 class EveryStep:
     """What shuts gates of every step in this pass, and since when; nothing else does. Without the `lease` nothing moves and
-    nothing is done. The others say why an object is still there, and what was done in vain, while it is to be done.
+    nothing is done. The others say why an object still exists, and which effect failed, while there is one to be done.
     """
 
     deletion: tuple[Verdict, float] | None = None
@@ -32,26 +32,26 @@ class EveryStep:
 
 
 def lease_not_held(own: str, holder: str, unheld: str) -> Verdict:
-    """`unheld` is why nobody knows who holds it."""
+    """`unheld` is why it is not known who holds it."""
     if unheld:
-        return unknown(LEASE_NOT_HELD, f"nobody can tell whether the Lease of what this migration changes is held: {unheld}",
-                       subject="Lease", unblocks="the API server answers for Leases")
+        return unknown(LEASE_NOT_HELD, f"the Lease of what this migration changes cannot be read or written: {unheld}",
+                       subject="Lease", unblocks="wait until the API server answers for Leases")
     return fail(LEASE_NOT_HELD, "another operator or migration holds the Lease of what this one changes", subject="Lease",
-                observed=holder or "nobody yet", threshold=own, unblocks="it is released, or it expires")
+                observed=holder or "nobody yet", threshold=own, unblocks="wait until it is released or expires")
 
 
 def refused(effect: Effect, error: Exception) -> Verdict:
-    """Somebody does not take it."""
+    """The API server, Kafka or ZooKeeper refuses it."""
     if isinstance(error, NameTaken):
         return wait(NAME_TAKEN, f"{effect}: {error}", subject=str(effect), unblocks="rename or delete that object")
     return wait(EFFECT_REFUSED, f"{effect}: {error}", subject=str(effect),
-                unblocks="the budget, quota or right that forbids it allows it")
+                unblocks="change the budget, quota or right that forbids it")
 
 
 def failed(effect: Effect, error: Exception) -> Verdict:
     """Nobody answers."""
     return wait(EFFECT_FAILED, f"{effect}: {error}", subject=str(effect),
-                unblocks="whoever was asked answers; it is tried again")
+                unblocks="wait: it is tried again; if this lasts, repair what does not answer")
 
 
 NOTHING_SHUT = EveryStep()

@@ -1,7 +1,7 @@
-"""What every migration tells in figures (Prometheus): where it stands, and where the time goes.
+"""The figures of every migration (Prometheus): where it stands, and where the time goes.
 
-Label values are words of ours, names of pods and uids: never a name that a tenant of the cluster chose. The name of a
-migration, which Kubernetes keeps to a few characters, is in one metric of its own (`metrics.INFO`).
+Label values are names of ours, of pods, and uids: never a name that a tenant of the cluster chose. The name of a migration,
+which Kubernetes limits to a few characters, is in one metric of its own (`metrics.INFO`).
 """
 
 import hashlib
@@ -25,7 +25,7 @@ UNKNOWN = "Unknown"
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric: what it says, its labels beside `migration`, and whether it only grows."""
+    """One metric: what it says, its labels other than `migration`, and whether it only grows."""
 
     says: str
     labels: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Metric:
 
 
 METRICS: Mapping[str, Metric] = {
-    "switchover_gate_wait_seconds": Metric("Time in which a gate kept the migration waiting", ("gate",), counter=True),
+    "switchover_gate_wait_seconds": Metric("Time for which a gate made the migration wait", ("gate",), counter=True),
     "switchover_step": Metric("1 for the step on record and the way it is walked", ("step", "direction")),
     "switchover_phase": Metric("1 for the phase, 0 for the others", ("phase",)),
     "switchover_attempt": Metric("Number of the attempt, from 1"),
@@ -43,7 +43,7 @@ METRICS: Mapping[str, Metric] = {
     "switchover_stalled_since_timestamp_seconds": Metric(
         "Since when the condition Stalled is True, whatever its reasons were since, in seconds since the epoch"),
     "switchover_automatic_rollback": Metric(
-        "1 from when it begins to roll back by itself until a person acknowledges that, with the reason and its runbook",
+        "1 from the beginning of an automatic rollback until a person acknowledges it, with the reason and its runbook",
         ("reason", "runbook")),
     "switchover_awaiting_approval": Metric(
         "1 while the condition AwaitingApproval is True, with the step that waits", ("step",)),
@@ -61,12 +61,12 @@ class Figure:
 
 @lru_cache(maxsize=1024)
 def shared(figure: Figure) -> Figure:
-    """The same figure, once for all migrations that tell it: of most that is the case, which are 0 or 1."""
+    """The same figure, once for all migrations that have it: most have it, as it is 0 or 1."""
     return figure
 
 
 def on_record(status: MigrationStatus, steps: Collection[str]) -> Iterator[Figure]:
-    """The figures of METRICS but the waits. A step that is not among `steps` is told as Unknown."""
+    """The figures of METRICS but the waits. A step that is not among `steps` is Unknown."""
     yield from _where(status.phase, status.progress.step, status.progress.direction, steps)
     yield Figure("switchover_attempt", (), status.attempt)
     yield Figure("switchover_rollback_available", (), status.rollback.available)
@@ -103,7 +103,7 @@ def _bounded(step: str, steps: Collection[str]) -> str:
 
 
 def _with_runbook(reason: str) -> tuple[str, str]:
-    """A reason and its runbook; one that this release does not know may be any word."""
+    """A reason and its runbook; one that this release does not know may be any text."""
     return (reason if reason in REASONS else UNKNOWN), runbook_of(reason)
 
 
@@ -116,9 +116,9 @@ def waits_of(judged: Iterable[Judgement], seconds: float) -> Mapping[str, float]
 
 
 PER_STEP = 16
-"""Times that are kept of one stay in a step."""
-KEPT = 384
-"""Times that are kept in all: the last ones. A whole plan there and back has fewer."""
+"""Times that are stored of one stay in a step."""
+STORED = 384
+"""Times that are stored in all: the last ones. A whole plan forward and back has fewer."""
 SERIES = 24
 NAMED = 200
 """Characters of a group's name."""
@@ -143,7 +143,7 @@ def measured_of(before: Measurements, figures: Mapping[str, int], since: float, 
         closest = min(range(first, len(columns) - 1), key=lambda index: _span(columns, index, first))
         (_, one), (time, other) = columns[closest: closest + 2]
         columns[closest: closest + 2] = [(time, tuple(map(max, one, other)))]
-    columns = columns[-KEPT:]
+    columns = columns[-STORED:]
     return Measurements(
         times=tuple(time for time, _ in columns),
         series=tuple(Series(name=name, values=values)

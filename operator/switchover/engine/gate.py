@@ -68,7 +68,12 @@ def fail(reason: Reason, message: str, *, unblocks: str, subject: str = "", obse
     return Verdict(Outcome.FAIL, reason.name, message, subject, str(observed), str(threshold), unblocks, Severity.BLOCKER)
 
 
-SEEN_AGAIN = "Switchover asks again by itself; if this lasts, find out why there is no answer"
+SEEN_AGAIN = "Switchover asks again; if this lasts, repair what does not answer"
+
+
+def of(subject: str, why: str) -> str:
+    """Why something could not be observed, and of what."""
+    return why if not subject or subject in why else f"{subject}: {why}"
 
 
 def unknown(reason: Reason, message: str, *, subject: str = "", unblocks: str = SEEN_AGAIN) -> Verdict:
@@ -78,7 +83,7 @@ def unknown(reason: Reason, message: str, *, subject: str = "", unblocks: str = 
 
 def warn(code: Reason | Note, message: str, *, subject: str = "", observed: object = "", threshold: object = "",
          cure: str = "") -> Verdict:
-    """Shuts nothing, and somebody should know it before it is begun."""
+    """Shuts nothing, but somebody should know it before it begins."""
     return Verdict(Outcome.PASS, code.name, message, subject, str(observed), str(threshold), cure, Severity.WARNING)
 
 
@@ -101,7 +106,7 @@ def gravest(found: Iterable[Verdict], otherwise: str) -> Verdict:
 
 
 class Unseen(Exception):
-    """Something that a check needs could not be observed, or is not yet there to be: `verdict` is what the check answers."""
+    """Something that a check needs could not be observed, or does not exist yet: `verdict` is what the check answers."""
 
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(verdict.message)
@@ -109,10 +114,11 @@ class Unseen(Exception):
 
 
 def seen(fact: Observed[T], reason: Reason, subject: str = "", unblocks: str = SEEN_AGAIN, saying: str = "") -> T:
-    """What was observed. Where nothing was, the check ends with that as its answer: why, after what is to be said first."""
+    """What was observed. Where nothing was, the check ends with that as its answer: `saying`, else the subject, and why."""
     if isinstance(fact, Known):
         return fact.value
-    raise Unseen(Verdict(Outcome.UNKNOWN, reason.name, saying + fact.why, subject, unblocks=unblocks))
+    why = saying + fact.why if saying else of(subject, fact.why)
+    raise Unseen(Verdict(Outcome.UNKNOWN, reason.name, why, subject, unblocks=unblocks))
 
 
 def answered(look: Callable[[P], Verdict], picture: P) -> Verdict:
@@ -124,7 +130,7 @@ def answered(look: Callable[[P], Verdict], picture: P) -> Verdict:
 
 
 def complete(find: Callable[[P], Iterable[Verdict]], picture: P) -> Iterator[Verdict]:
-    """What a check found, up to what it could not see: that is a finding too."""
+    """What a check found, up to what it could not see, which is a finding too."""
     try:
         yield from find(picture)
     except Unseen as unseen:
@@ -135,11 +141,11 @@ def complete(find: Callable[[P], Iterable[Verdict]], picture: P) -> Iterator[Ver
 class Gate(Generic[P]):
     """`look` reads one pass; the gate opens after `samples` passes in a row that span at least `hold` seconds.
 
-    With `patience` (seconds), a gate that has found the same for longer makes the migration Stalled. What it
-    could not observe is no finding: for that the step has a patience of its own. After `undo` seconds of the same finding
-    the steps are taken back without being asked: the cluster cannot stay as it is. What it found for less than `grace`
-    seconds shuts it like anything else, but may pass by itself: nothing that was proven is void for it. `needs` names the
-    facts that it reads of those that no pass reads without being asked to.
+    With `patience` (seconds), a gate that has found the same for longer makes the migration Stalled. What it could not
+    observe is no finding: for that the step has a patience of its own. After `undo` seconds of the same finding the steps
+    are rolled back without anybody's order: the cluster cannot stay as it is. A finding younger than `grace` seconds shuts
+    the gate, but makes nothing void that was proven: it may pass by itself. `needs` names the facts that it reads and that
+    a pass reads only where they are named.
     """
 
     name: str
@@ -196,7 +202,7 @@ class Judgement:
 
 @dataclass
 class Judge(Generic[P]):
-    """Judges gates in one pass. `scope` keeps streaks of one step, direction and batch apart from all others."""
+    """Judges gates in one pass. `scope` separates the streaks of one step, direction and batch from all others."""
 
     scope: str
     streaks: Mapping[str, Streak]
@@ -204,20 +210,20 @@ class Judge(Generic[P]):
     judged: dict[str, Judgement] = field(default_factory=dict)
 
     def all_open(self, gates: Iterable[Gate[P]], picture: P) -> bool:
-        """Judge every gate (none is skipped: each has something to say) and say whether all are open."""
+        """Judge every gate, also behind one that is shut, and say whether all are open."""
         judged = [self._judge(gate, picture) for gate in gates]
         return all(item.open for item in judged)
 
-    def spoilt(self, gates: Iterable[Gate[P]]) -> bool:
-        """Whether one of these, judged in this pass, found what makes void what was proven."""
-        return any(self.judged[gate.name].spoils for gate in gates)
+    def spoilt(self, gates: Iterable[Gate[P]]) -> str:
+        """The first of these, judged in this pass, that found something which makes void what was proven; "" for none."""
+        return next((gate.name for gate in gates if self.judged[gate.name].spoils), "")
 
     def add(self, name: str, verdict: Verdict) -> Judgement:
         """Judge something that is not a gate of its own, such as a bake, so that it is shown like one."""
         return self._record(name, verdict, samples=1, hold=0.0, patience=None, undo=None, grace=0.0)
 
     def remedied(self, gates: Iterable[Gate[P]]) -> None:
-        """What is done about it has not ended: these are not overdue yet."""
+        """Their remediation has not ended: these are not overdue yet."""
         for gate in gates:
             if gate.name in self.judged:
                 self.judged[gate.name] = replace(self.judged[gate.name], overdue=False)

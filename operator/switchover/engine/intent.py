@@ -14,8 +14,8 @@ STANDING = (DesiredState.PAUSED, DesiredState.PLANNED)
 def intent_of(migration: Migration, walked: Plan[P], policy: Policy) -> Intent:
     """Direction, pause, holds and the approvals that count: those for the plan as it is now, by who may give them.
 
-    A migration that rolled back by itself goes on back, although Running is what the spec still says. One that is to be
-    tried again first comes to the end of its rollback.
+    After an automatic rollback it goes on rolling back, although the spec still says Running. Before another attempt it
+    finishes its rollback.
     """
     spec, status = migration.spec, migration.status
     undo_known = spec.desired_state is DesiredState.ROLLED_BACK
@@ -46,8 +46,8 @@ def intent_of(migration: Migration, walked: Plan[P], policy: Policy) -> Intent:
 
 
 ABANDON = "switchover.dev/abandon"
-"""Annotation that lets a migration be deleted although it is under way; what stays behind is listed."""
-LET_GO = f"or annotate it with {ABANDON}=true: it is let go at once, and everything stays as it is"
+"""Annotation by which a migration is deleted although it is under way; what stays behind is listed."""
+OR_ABANDON = f"or annotate it with {ABANDON}=true: it is deleted at once, and everything stays as it is"
 
 RETRY = "switchover.dev/retry"
 """Annotation that begins another attempt: it names the object and the attempt that was rolled back, and so counts once."""

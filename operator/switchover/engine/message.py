@@ -1,4 +1,4 @@
-"""What a webhook is sent of a call: a JSON document made of a template, whatever the words of others in it are."""
+"""What a webhook is sent of a call: a JSON document made of a template, safe whatever text of others is in it."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _SEVERITY = {News.STALLED: "critical", News.ROLLING_BACK: "warning", News.HELD: 
 def read_template(text: str) -> Mapping[str, Any]:
     """A template as a JSON object, whose texts name FIELDS as $summary or ${summary}; $$ is a dollar.
 
-    Raises ValueError in words for what is none.
+    Raises ValueError, which says what is wrong, for anything else.
     """
     found = parsed(text)
     if not isinstance(found, dict):
@@ -35,8 +35,8 @@ def read_template(text: str) -> Mapping[str, Any]:
 
 def message_of(call: Call, news: News, kind: str, namespace: str, name: str, uid: str, docs: str,
                template: Mapping[str, Any]) -> bytes:
-    """The JSON document that tells of the call. Each field is printable, and has the three characters escaped that chats and
-    HTML take for markup of their own, & < >: no name mentions a channel, makes a link or turns the text around.
+    """The JSON document for the call. Each field is printable, and has the three characters escaped that chats and HTML take
+    for their own markup, & < >: no name mentions a channel, makes a link or reverses the text.
 
     `docs` is the address of a copy of docs/, "" where none is known.
     """

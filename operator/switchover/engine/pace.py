@@ -57,7 +57,7 @@ def with_batch(paces: Mapping[str, Pace], before: Position, after: Position, sec
 
 
 def waits_for_a_person(decision: Decision) -> bool:
-    """Paused, before an approval, for somebody's backups or correction: nobody can tell for how long."""
+    """Paused, before an approval, for somebody's backups or correction: it is not known for how long."""
     asked = WAITS_FOR_A_PERSON & {item.verdict.reason for item in decision.judged.values()}
     return bool(asked) or bool({"Approval", "Paused"} & decision.judged.keys())
 

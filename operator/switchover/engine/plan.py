@@ -52,15 +52,15 @@ def _never(_: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Correction(Generic[P]):
-    """What takes back what others did, first and always, shut gates or a pause notwithstanding: `begun` once the step has
-    begun, `ahead` before, for what the steps before it have left. `needs` names the facts that `ahead` reads."""
+    """What undoes the changes of others, first and always, even while gates are shut or in a pause: `begun` once the step
+    has begun, `ahead` before, for what the steps before it have left. `needs` names the facts that `ahead` reads."""
 
     begun: Callable[[P], tuple[Effect, ...]] = nothing
     ahead: Callable[[P], tuple[Effect, ...]] = nothing
     needs: tuple[str, ...] = ()
 
     def effects(self, picture: P) -> tuple[Effect, ...]:
-        """What is to be taken back now."""
+        """What is to be done now."""
         return self.ahead(picture) if picture.position.opened is None else self.begun(picture)
 
 
@@ -71,7 +71,7 @@ def _begun(_: object) -> Mapping[str, NodeRecord] | None:
 def until_seen(first_effect: Callable[[P], Verdict],
                records: Callable[[P], Mapping[str, NodeRecord]] = _no_records,
                ) -> Callable[[P], Mapping[str, NodeRecord] | None]:
-    """The records of nodes of a step whose first effect is not there yet; what cannot be seen is no reason to give them."""
+    """The records of nodes of a step whose first effect does not show yet; none while that cannot be seen."""
     return lambda picture: records(picture) if answered(first_effect, picture).outcome is Outcome.WAIT else None
 
 
@@ -87,12 +87,12 @@ class Rescue(Generic[P]):
 class Leg(Generic[P]):
     """The work of a step in one direction.
 
-    `enter` gates pass before `opened` is recorded, together with the node records of `assigns`. Then `goal` is kept true
+    `enter` gates pass before `opened` is recorded, together with the node records of `assigns`. Then `goal` is made true
     and the rollouts go on, one after the other, while every `watch` gate passes; the leg ends when every `done` gate is
     open as well. While a gate of one of the `rescues` is overdue, that one is rolled instead, and until it is complete
     nothing is stalled for it. A leg that is `one_way` is finished before the direction can change; a pause waits while it is
-    `critical`. `keep` takes back what others did. `needs` names the facts that its own functions read of those that no pass
-    reads without being asked to.
+    `critical`. `keep` undoes the changes of others. `needs` names the facts that its own functions read and that a pass
+    reads only where they are named.
     """
 
     enter: tuple[Gate[P], ...] = ()
@@ -110,7 +110,7 @@ class Leg(Generic[P]):
     @property
     def void(self) -> tuple[Gate[P], ...]:
         """Gates that its restarts want before and after: once one has found something in between, paused or not, the batch
-        is void, since what it was to prove does not hold."""
+        is void, since it proves nothing."""
         return tuple({gate.name: gate for rollout in self.rollouts if rollout.restart
                       for gate in rollout.before if gate in rollout.after}.values())
 
@@ -128,8 +128,8 @@ class Leg(Generic[P]):
 class Step(Generic[P]):
     """One named part of a plan. `back` is None where it cannot be taken back.
 
-    A `hold` waits for an approval; where it is a gate, that gate makes the approval needless. That a held step was approved
-    is believed as long as its approval stands, or unless `unbegun` gives the records of its nodes: then nothing of it was
+    A `hold` waits for an approval; where it is a gate, an open gate makes the approval needless. That a held step has begun
+    is believed while its approval counts. Without one, `unbegun` may give the records of its nodes: then nothing of it was
     done, and it waits again with these (`until_seen`).
     """
 
@@ -202,7 +202,7 @@ class Plan(Generic[P]):
         return here is not None and not at.nodes and not any(step.touches for step in steps)
 
     def needs(self, at: Position) -> frozenset[str]:
-        """The facts that are read here, of those that no pass reads without being asked to: what the leg on record names."""
+        """The facts that the leg on record names, of those that a pass reads only where they are named."""
         key = at.step, at.direction, at.opened is not None
         if key not in self._needs:
             index = self.index(at.step)
@@ -212,7 +212,7 @@ class Plan(Generic[P]):
 
     @cached_property
     def _needs(self) -> dict[tuple[str, Direction, bool], frozenset[str]]:
-        """What was asked for so far: a leg is looked through once."""
+        """What was asked for so far: each leg is searched once."""
         return {}
 
 
@@ -220,9 +220,9 @@ class Plan(Generic[P]):
 class Intent:
     """What the user wants, as far as the walk is concerned. `approved` and `held` name steps.
 
-    With `undo_failures` a step that is stalled is taken back. `undo_known` says that the user knows of a migration that
-    rolled back by itself: from then on the direction is theirs again. `changed` says that the spec is not the one of the
-    plan on record any more. `void` holds approvals that do not count: step -> why not.
+    With `undo_failures` a step that is stalled is taken back. `undo_known` says that the user knows of an automatic
+    rollback: from then on the spec decides the direction again. `changed` says that the spec is no longer that of the plan
+    on record. `void` holds approvals that do not count: step -> why not.
     """
 
     direction: Direction
@@ -275,7 +275,7 @@ def _decide(plan: Plan[P], picture: P, intent: Intent, streaks: Mapping[str, Str
 
 
 def _failure(plan: Plan[P], at: Position, intent: Intent, judge: Judge[P], stalled: Judgement | None) -> Judgement | None:
-    """What takes the steps back without being asked: a gate that must, or whatever is stalled where the user wants it so."""
+    """What causes an automatic rollback: a gate that must, or whatever is stalled where the user wants it so."""
     going = at.direction is Direction.FORWARD is intent.direction and not at.finished and not intent.paused
     if not going or plan.index(at.step) in (None, 0) or not plan.can_go_back(at):
         return None
@@ -294,12 +294,12 @@ def _counts(item: Judgement) -> bool:
 
 # --- how a step lives ---------------------------------------------------------------------------------------------------
 #
-#   entered ── enter shut, not approved ──> it waits; keep.ahead takes back what others did
+#   entered ── enter shut, not approved ──> it waits; keep.ahead undoes the changes of others
 #      │ enter open, approved
 #      ▼
 #   opened, with the node records of assigns <────────────────────────────────────────────────┐
 #      │ in each pass, in this order; the first that finds something to do ends the pass      │
-#      ├─ keep.begun   others undid something:  it is taken back, paused or not               │
+#      ├─ keep.begun   others changed something: it is undone, paused or not                  │
 #      ├─ void         a restart proves nothing: its batch is dropped, paused or not          │
 #      ├─ (paused)     gates are judged, nothing moves, unless the leg is critical            │
 #      ├─ unbegun      nobody approved it and nothing of it was done: back to entered         │
@@ -316,7 +316,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
           now: float) -> tuple[Position, tuple[Effect, ...], str]:
     at = picture.position
     if at.failure and intent.undo_known:
-        return replace(at, failure=""), (), "the rollback is acknowledged: the direction is the user's to change from now on"
+        return replace(at, failure=""), (), "the rollback is acknowledged: spec.desiredState decides the direction again"
     index = plan.index(at.step)
     if index is None:
         judge.add("Step", fail(UNKNOWN_STEP, f"the step {at.step!r} on record is not in this operator's plan",
@@ -328,7 +328,7 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         return at, (), ""
     if intent.changed and index > 0 and at.direction is intent.direction is Direction.FORWARD and plan.is_untouched(at):
         first = plan.steps[0].name
-        return at.enter(first, now), (), f"the spec was changed, and nothing is touched yet: {first} looks again"
+        return at.enter(first, now), (), f"the spec was changed before anything was touched: {first} begins again"
     leg = step.leg(at.direction)
     one_way = leg is not None and leg.one_way and not at.finished
     if at.direction is not intent.direction and not intent.paused and not one_way:
@@ -341,14 +341,14 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
     if not judge.all_open(plan.rests_on, picture):
         judge.all_open(gates, picture)
         return at, (), ""
-    if effects := leg.keep.effects(picture):           # the gates of the open step say what others undid
+    if effects := leg.keep.effects(picture):           # the gates of the open step say what others changed
         judge.all_open((*leg.enter, *leg.watch) if at.opened is None else gates, picture)
         return at, effects, ""
     if at.batch is not None and not judge.all_open(leg.void, picture) and judge.spoilt(leg.void):
         return at.batch_void(), (), f"batch {at.batch.index} is void: {', '.join(at.batch.nodes)} must be restarted again"
     standing = intent.paused and not leg.critical(picture)
     if standing:
-        judge.add("Paused", wait(PAUSED, "no step and no batch begins until spec.desiredState is Running",
+        judge.add("Paused", wait(PAUSED, "it is paused: no step and no batch begins until spec.desiredState is Running",
                                  unblocks=_command("resume", picture)))
     if at.direction is Direction.FORWARD and (at.opened is None or index == 0) \
             and (misnamed := _misnamed(plan, intent)) is not None:
@@ -362,8 +362,8 @@ def _move(plan: Plan[P], picture: P, intent: Intent, judge: Judge[P],
         closed = replace(at, opened=None, batch=None, batches_done=0, nodes={**at.nodes, **records})
         return closed, (), f"{step.name} waits again: no approval of it counts any more, and nothing of it was done"
     if not judge.all_open(leg.watch, picture):
-        if judge.spoilt(leg.watch) and _bakes(at):
-            return at.unproven(), (), "a watch gate closed: the bake starts anew"
+        if (shut := judge.spoilt(leg.watch)) and _bakes(at):
+            return at.unproven(), (), f"gate {shut} closed: the bake begins again"
         if at.batch is not None:
             for rollout in _in_turn(leg, at)[:1]:      # none where another record has put a batch here
                 judge_batch(rollout, picture, judge, now)
@@ -389,24 +389,26 @@ def _misnamed(plan: Plan[P], intent: Intent) -> Verdict | None:
     if not unknown:
         return None
     return gravest((wait(
-        NO_SUCH_STEP, f"no step of this plan is called {', '.join(unknown)}: no step begins before that is put right",
+        NO_SUCH_STEP, f"no step of this plan is called {', '.join(unknown)}: no step begins before that is corrected",
         subject=unknown[0].partition(" ")[0], threshold=", ".join(steps), unblocks=f"name one of {', '.join(steps)}"),), "")
 
 
 def _stand(leg: Leg[P], picture: P, judge: Judge[P]) -> tuple[Position, tuple[Effect, ...], str]:
-    """Every gate is judged as if it went on, and no move is made but one: a bake in which a gate closed is void."""
+    """Every gate is judged as if it went on, and no move is made but one: a bake in which a gate closed begins again."""
     at, now = picture.position, judge.now
     if at.opened is None:
         judge.all_open(leg.enter, picture)
     judge.all_open(leg.watch, picture)
-    spoilt = judge.spoilt(leg.watch)
+    shut = judge.spoilt(leg.watch)
+    note = f"gate {shut} closed: the bake begins again" if shut else ""
     if at.opened is not None:
         moves = (roll(rollout, picture, judge, now) for rollout in _in_turn(leg, at))
-        batch = next((move.position.batch for move in moves if not move.complete), None)
-        spoilt = spoilt or (batch is not None and batch.proven is None)
+        move = next((move for move in moves if not move.complete), None)
+        if not shut and move is not None and move.position.batch is not None and move.position.batch.proven is None:
+            note = move.note
     judge.all_open(leg.done, picture)
-    if spoilt and _bakes(at):
-        return at.unproven(), (), "a gate closed in the pause: the bake starts anew"
+    if note and _bakes(at):
+        return at.unproven(), (), f"in the pause, {note}"
     return at, (), ""
 
 
@@ -455,10 +457,11 @@ def _turn(plan: Plan[P], index: int, picture: P, intent: Intent, judge: Judge[P]
         else:
             message = f"from {step.name} this version of Switchover cannot take every step back"
             judge.add("Undo", fail(UNDO_NOT_AVAILABLE, message, subject=step.name,
-                                   unblocks=f"{_command('resume', picture)}, or pause to stand still"))
+                                   unblocks=f"pause it, or let it go on: {_command('resume', picture)}"))
         return at, (), ""
     turned = _turned(plan, at, intent.direction, now)
-    return turned, (), f"turned {intent.direction.lower()} at {turned.step}"
+    act = "rolls back" if intent.direction is Direction.BACKWARD else "goes forward again"
+    return turned, (), f"{act} from {turned.step}"
 
 
 def _turned(plan: Plan[P], at: Position, direction: Direction, now: float) -> Position:

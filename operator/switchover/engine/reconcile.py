@@ -34,7 +34,7 @@ from switchover.engine.effects import (
 from switchover.engine.every_step import EveryStep, failed, lease_not_held, refused
 from switchover.engine.figures import Figure, waits_of, without_decision
 from switchover.engine.gate import Streak, Verdict
-from switchover.engine.intent import ABANDON, LET_GO
+from switchover.engine.intent import ABANDON, OR_ABANDON
 from switchover.engine.kind import Kind, M, P
 from switchover.engine.leases import Leases
 from switchover.engine.pace import AT_ONCE, ENDED, MOVING, STANDING, WAITING, Spent, due, is_settling, share, spend
@@ -60,13 +60,13 @@ HEARTBEAT_SECONDS, STANDING_HEARTBEAT_SECONDS = 30.0, 300.0
 CALL_AGAIN_SECONDS = 600.0
 """What comes and goes calls people at most so often."""
 FENCED_OFTEN = 5
-"""Effects in a row that met something else than was read: once or twice is chance, this is a fight, and is told."""
+"""Effects in a row that met something else than was read: once or twice is chance, this is a fight, and is reported."""
 
-DEFECT_MET = "a defect of this operator; nothing moves until a pass goes through; it tries again; see its log"
-TOO_MUCH = ("this object takes more of the processor than one object may; nothing moves until a pass goes through; it is"
-            " tried again every two minutes")
-RECORD_LOST = ("the status is the record of this migration: run the version of the operator that wrote it, or put it back "
-               "as it was; nothing moves until then")
+DEFECT_MET = "a defect of this operator: nothing moves until a pass succeeds. It tries again; its log has the error"
+TOO_MUCH = ("this object takes more processor time than one object may: nothing moves until a pass succeeds. It is tried"
+            " again every two minutes")
+RECORD_LOST = ("the status is the record of this migration, and nothing moves without it: run the version of the operator"
+               " that wrote it, or restore it as it was")
 
 JOB = "Job"
 
@@ -79,7 +79,7 @@ class Observer(Protocol[M_contra, P]):
     """What one migration is looked at through, and what changes the things that it alone knows."""
 
     async def see(self, picture: P, lease_holder: str, *, fresh: bool = True) -> P:
-        """The picture with the facts of this pass in it; what is watched anyway is read anew only for a `fresh` one.
+        """The picture with the facts of this pass in it; what is watched anyway is read again only for a `fresh` one.
 
         Never raises.
         """
@@ -90,7 +90,7 @@ class Observer(Protocol[M_contra, P]):
         ...
 
     async def leftovers(self, migration: M_contra) -> list[str]:
-        """All that the migration made or changed and that is still there, in words. Raises Unreachable."""
+        """All that the migration made or changed and that still exists, for a message each. Raises Unreachable."""
         ...
 
     async def close(self) -> None: ...
@@ -104,7 +104,7 @@ class Connect(Protocol[M_contra, P]):
 
 @dataclass(slots=True)
 class _Memory(Generic[M, P]):
-    """What is kept between passes. Losing it costs time, never safety."""
+    """What is remembered between passes. Losing it costs time, never safety."""
 
     uid: str
     reached_by: object
@@ -115,7 +115,7 @@ class _Memory(Generic[M, P]):
     page: Page = field(default_factory=Page)
     place: tuple[object, ...] = ()           # where it stood by the last record, or by the last fresh reading
     refused: Verdict | None = None           # what became of the last effect that failed, until one succeeds
-    unheld: str = ""                         # why nobody can tell whether the Lease is ours
+    unheld: str = ""                         # why it is not known whether the Lease is ours
     made: dict[str, str] = field(default_factory=dict)       # uids of what was created, until they are on record
     fenced: int = 0                          # how often in a row an effect met something else than was read
     last_pass: float = 0.0
@@ -125,7 +125,7 @@ class _Memory(Generic[M, P]):
 
 @dataclass(frozen=True, slots=True)
 class _Outcome(Generic[M]):
-    """All that a pass works out of what was seen. `record` is the status to write, None where nothing new is to be told."""
+    """All that a pass works out of what was seen. `record` is the status to write, None where there is nothing new."""
 
     decision: Decision
     after: M
@@ -140,9 +140,9 @@ class _Outcome(Generic[M]):
 
 
 class Reconciler(Generic[M, P]):
-    """Reconciles the migrations of one kind in one namespace. `identity` tells this operator's pod from any other, `watched`
-    are the `workloads` as watches have told of them, `docs` is the address of a copy of docs/ to which the status links; "":
-    none is known. `notify` is told what people are called for, beside Events. `worker` works out what is pure."""
+    """Reconciles the migrations of one kind in one namespace. `identity` names this operator's pod, `watched` are the
+    `workloads` as watches show them, `docs` is the address of a copy of docs/ to which the status links; "": none is known.
+    `notify` gets what people are called for, as Events do. `worker` works out what is pure."""
 
     def __init__(self, kind: Kind[M, P], namespace: str, identity: str, migrations: Migrations, workloads: Workloads,
                  watched: Workloads, connect: Connect[M, P], clock: Clock, telemetry: Telemetry, docs: str = "",
@@ -164,11 +164,11 @@ class Reconciler(Generic[M, P]):
         self._ended: dict[str, str] = {}             # name -> uid of the migrations whose end this operator has seen
 
     async def reconcile(self, name: str, seen: Mapping[str, Any] | None = None) -> float:
-        """One pass; the seconds until the next. `seen` is the object as the watch has told of it.
+        """One pass; the seconds until the next. `seen` is the object as the watch shows it.
 
-        What is seen through watches may be of a moment ago: nothing rests on it but verdicts and figures. Where something
-        would move or be done, everything is read anew and decided again, and that alone counts.
-        Raises what ports raise when the object itself cannot be read, and any other error once it is told in the status.
+        What is seen through watches may be of a moment ago: only verdicts and figures rest on it. Where something would move
+        or be done, everything is read and decided again, and only that counts.
+        Raises what ports raise when the object itself cannot be read, and any other error once the status has it.
         """
         if seen is not None and (delay := await self._look(name, seen, fresh=False)) is not None:
             return delay
@@ -199,8 +199,7 @@ class Reconciler(Generic[M, P]):
             return await self._refuse(name, raw, error) if fresh else None
         if self._is_over(migration) and self._ended.get(name) == migration.metadata.uid:
             await self._forget(name)
-            told = self._kind.figures(migration, None)
-            self._telemetry.told(name, migration.metadata.uid, told, {})
+            self._telemetry.update(name, migration.metadata.uid, self._kind.figures(migration, None), {})
             return ENDED
         memory = await self._remember(name, migration)
         if memory.made:
@@ -250,7 +249,7 @@ class Reconciler(Generic[M, P]):
         except ValidationError as error:
             if ABANDON in (raw["metadata"].get("annotations") or {}) or not (raw.get("status") or {}).get("planHash"):
                 return None
-            return await self._refuse(name, raw, error, f"it cannot be taken back; {LET_GO}: ")
+            return await self._refuse(name, raw, error, f"it cannot be rolled back before this is corrected, {OR_ABANDON}. ")
         if not self._kind.deletion.may_go(migration):
             return await self._pass(name, raw) or MOVING
         if migration.status.progress.step not in self._kind.deletion.untouched:
@@ -261,7 +260,7 @@ class Reconciler(Generic[M, P]):
         return None
 
     async def _list_leftovers(self, migration: M) -> None:
-        """Tell what stays, in the log and in Events, which outlive the object."""
+        """List what stays, in the log and in Events, which outlive the object."""
         metadata, progress = migration.metadata, migration.status.progress
         logger.info("deleted at %s %s", progress.step, progress.direction, extra=self._about(metadata.name))
         for item in await (await self._remember(metadata.name, migration)).observer.leftovers(migration):
@@ -285,7 +284,7 @@ class Reconciler(Generic[M, P]):
         return decide(self._kind.plan(picture), picture, intent, memory.streaks, picture.now, every)
 
     def _work_out(self, migration: M, picture: P, memory: _Memory[M, P], holder: str) -> _Outcome[M]:
-        """What is decided, and all that is told of it. Pure: `memory` stays as it is."""
+        """What is decided, and all that is written of it. Pure: `memory` stays as it is."""
         decision = self._decide(migration, picture, memory, holder)
         passed = max(0.0, picture.now - memory.last_pass)
         spent = spend(memory.spent, passed, picture.position, decision)
@@ -295,7 +294,7 @@ class Reconciler(Generic[M, P]):
         often = HEARTBEAT_SECONDS if soon else STANDING_HEARTBEAT_SECONDS
         beats = picture.now - memory.last_record >= often and not picture.position.finished
         news = moved or self._kind.telling(migration.status) != self._kind.telling(after.status)
-        writes = moved or ((news or beats) and not self._counts_anew(migration, picture, decision, memory))
+        writes = moved or ((news or beats) and not self._counts_again(migration, picture, decision, memory))
         page, lines = memory.page, tuple[str, ...]()
         if logger.isEnabledFor(logging.INFO):                  # else nobody would read the story
             page, lines = next_page(memory.page, picture.position, self._kind.digest(picture), decision)
@@ -315,7 +314,7 @@ class Reconciler(Generic[M, P]):
                 return False
             memory.last_record, memory.place = picture.now, _place(decision.position)
             memory.last_news = picture.now if found.news else memory.last_news
-        self._telemetry.told(metadata.name, metadata.uid, found.figures, found.waits)
+        self._telemetry.update(metadata.name, metadata.uid, found.figures, found.waits)
         memory.page = found.page
         for line in found.lines:
             self._tell(metadata.name, line)
@@ -326,11 +325,11 @@ class Reconciler(Generic[M, P]):
             await self._call(metadata.name, metadata.uid, call)
         return True
 
-    def _counts_anew(self, migration: M, picture: P, decision: Decision, memory: _Memory[M, P]) -> bool:
-        """Whether a migration that only looks has a gate that passes, and that an operator which has just begun has to see
-        pass several times: that it counts is no news of the migration, and would be written of each at once."""
-        told = migration.status.observed_generation == migration.metadata.generation
-        return (told and memory.last_news == -float("inf") and is_settling(decision)
+    def _counts_again(self, migration: M, picture: P, decision: Decision, memory: _Memory[M, P]) -> bool:
+        """Whether a migration that only looks has a gate that passes, and that a new process has to see pass several times:
+        its count is no news of the migration, and would be written of all of them at once."""
+        recorded = migration.status.observed_generation == migration.metadata.generation
+        return (recorded and memory.last_news == -float("inf") and is_settling(decision)
                 and picture.position.step == PREFLIGHT and self._kind.intent(migration).paused)
 
     async def _call(self, name: str, uid: str, call: Call) -> None:
@@ -351,8 +350,8 @@ class Reconciler(Generic[M, P]):
             logger.warning("event not written: %s", error)
 
     async def _perform(self, migration: M, effect: Effect, memory: _Memory[M, P]) -> bool:
-        """One effect; False where no other had better be tried. What fails is told in `waitingFor`, and tried again in the
-        next pass, which sees what became of it."""
+        """One effect; False where no other should be tried. What fails is in `waitingFor`, and is tried again in the next
+        pass, which sees what became of it."""
         name = migration.metadata.name
         self._tell(name, f"act: {effect}")
         try:
@@ -417,7 +416,7 @@ class Reconciler(Generic[M, P]):
 
     async def _hold(self, migration: M, picture: P, memory: _Memory[M, P]) -> str:
         """Hold the Lease of what this migration changes: who has it; "" while its name is not known, after the end, and
-        where nobody can tell."""
+        where it cannot be seen."""
         memory.unheld = ""
         holder = self._holder(migration.metadata.uid)
         lease = "" if picture.position.finished else self._kind.claims(migration, picture)
@@ -433,7 +432,7 @@ class Reconciler(Generic[M, P]):
             return ""
 
     def _tell(self, name: str, line: str, level: int = logging.INFO) -> None:
-        """A line of the log that is one of the story, too (`switchover story`)."""
+        """A line of the log that is also one of the story (`switchover story`)."""
         logger.log(level, "%s", line, extra={**self._about(name), "story": f"{self._kind.short}/{name}"})
 
     def _about(self, name: str) -> dict[str, str]:
@@ -459,24 +458,22 @@ class Reconciler(Generic[M, P]):
             try:
                 await self._stop(name, raw, reason, f"{place}: {met}")
             except (Unreachable, Refused, Fenced) as silent:
-                logger.warning("%s: a defect is not told in its status: %s", name, silent)
+                logger.warning("%s: a defect could not be written to its status: %s", name, silent)
             raise
 
     async def _refuse(self, name: str, raw: Mapping[str, Any], error: ValidationError, before: str = "") -> float:
         """What somebody wrote cannot be read, which is the spec or the status."""
-        words = mistakes(error)
+        reason, why = INVALID_SPEC, f"{before}{mistakes(error)}"
         if any(item["loc"][:1] == ("status",) for item in error.errors()):
-            words += f": {RECORD_LOST}"
-            await self._stop(name, raw, STATUS_UNREADABLE, f"{before}{words}")
-        else:
-            await self._stop(name, raw, INVALID_SPEC, f"{before}{words}")
+            reason, why = STATUS_UNREADABLE, f"{why}: {RECORD_LOST}"
+        await self._stop(name, raw, reason, why)
         return STANDING
 
     async def _stop(self, name: str, raw: Mapping[str, Any], reason: Reason, why: str) -> None:
-        """Nobody can decide anything: that is told to whoever watches, also where the status says so already."""
+        """No decision is possible: the metrics say so in each pass, the status once."""
         metadata, status = raw["metadata"], stopped_status(raw, reason, why, self._clock.now())
-        told = without_decision(raw["status"] if status is None else status, self._kind.steps)
-        self._telemetry.told(name, metadata["uid"], tuple(told), {})
+        figures = without_decision(raw["status"] if status is None else status, self._kind.steps)
+        self._telemetry.update(name, metadata["uid"], tuple(figures), {})
         if status is not None:
             await self._migrations.record(name, metadata["uid"], metadata["resourceVersion"], status)
             await self._call(name, metadata["uid"], stopped(reason, why))
@@ -493,7 +490,7 @@ class Reconciler(Generic[M, P]):
     # --- memory -------------------------------------------------------------------------------------------------------
 
     async def _remember(self, name: str, migration: M) -> _Memory[M, P]:
-        """What is kept of it; nothing counts that was seen of another object, of another cluster or as another user."""
+        """What is remembered of it; nothing counts that was seen of another object, another cluster or as another user."""
         memory, reached_by = self._memories.get(name), self._kind.reached_by(migration)
         if memory is not None and memory.uid == migration.metadata.uid:
             if memory.reached_by != reached_by:

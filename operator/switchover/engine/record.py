@@ -44,9 +44,9 @@ from switchover.reasons.walk import INVALID_SPEC, RECORD_OF_ANOTHER
 class Outlook:
     """What only the plan itself can say of the position that was decided on.
 
-    `final` are the steps that cannot be taken back. `success` and `proof` are the words of Ready and Succeeded once it has
-    succeeded. `lost` names the step at which the way back was lost; `back_seconds` is how long it would take where it is
-    there. There is none from a record that is not `believed`. `measured` are the figures of this pass.
+    `final` are the steps that cannot be taken back. `success` and `proof` are the messages of Ready and Succeeded once it
+    has succeeded. `lost` names the step from which no rollback is possible; `back_seconds` is how long one would take. From
+    a record that is not `believed` there is none. `measured` are the figures of this pass.
     """
 
     steps: Sequence[str]
@@ -62,7 +62,7 @@ class Outlook:
 
 
 RECORD = "RecordHolds"
-"""The gate on which every step rests: what is seen bears out the step on record."""
+"""The gate on which every step rests: what is seen confirms the step on record."""
 
 
 def is_contradicted(decision: Decision) -> bool:
@@ -121,7 +121,7 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
         "evidence": fold.evidence_of(old.evidence, before, at, decision.judged, outlook.final, note, now),
         "measurements": old.measurements if before.finished else measured_of(
             old.measurements, outlook.measured, before.entered, now),
-        "made": fold.with_made(old.made, fold.kept_by(decision.effects)),
+        "made": fold.with_made(old.made, fold.backups_in(decision.effects)),
         "findings": findings,
         "conditions": _conditions(migration, decision, outlook, standstill, summary, findings,
                                   datetime.fromtimestamp(now, UTC)),
@@ -129,26 +129,26 @@ def shared(migration: Migration, picture: Picture, decision: Decision, outlook: 
 
 
 def stopped_status(migration: Mapping[str, Any], reason: Reason, why: str, now: float) -> dict[str, Any] | None:
-    """The status of an object of which no pass came to a decision, in words; None where it says so already.
+    """The status of an object for which no pass came to a decision, with `why`; None where it says so already.
 
     What is on record stays as it is: it may be read again, by this operator or by another.
     """
     found, generation, why = migration.get("status"), migration["metadata"]["generation"], SENTENCE.cut(why)
-    kept: dict[str, Any] = found if isinstance(found, dict) else {}
-    conditions = lenient(MigrationStatus, kept)[0].conditions
+    before: dict[str, Any] = found if isinstance(found, dict) else {}
+    conditions = lenient(MigrationStatus, before)[0].conditions
     stalled = find_condition(conditions, ConditionType.STALLED)
-    known, named = kept.get("requesters", []), (migration["metadata"].get("annotations") or {}).get(REQUESTER, "")
+    known, named = before.get("requesters", []), (migration["metadata"].get("annotations") or {}).get(REQUESTER, "")
     names = [*noted(known, named)] if isinstance(known, list) else known
-    told = (ConditionStatus.TRUE, reason.name, why, generation, why, known)
+    wanted = (ConditionStatus.TRUE, reason.name, why, generation, why, known)
     if stalled is not None and (
-            stalled.status, stalled.reason, stalled.message, stalled.observed_generation, kept.get("summary"),
-            names) == told:
+            stalled.status, stalled.reason, stalled.message, stalled.observed_generation, before.get("summary"),
+            names) == wanted:
         return None
     at = datetime.fromtimestamp(now, UTC)
     for kind, value in ((ConditionType.READY, False), (ConditionType.STALLED, True)):
         conditions = set_condition(conditions, kind, value, reason.name, why, at, generation)
     return {
-        **kept,
+        **before,
         **({"observedGeneration": generation} if reason is INVALID_SPEC else {}),
         **({"requesters": names} if names else {}),
         "phase": Phase.STALLED.value,
@@ -181,7 +181,7 @@ def _phase(migration: Migration, decision: Decision, outlook: Outlook) -> Phase:
     if at.direction is Direction.BACKWARD:
         return Phase.STALLED if decision.stalled else Phase.ROLLED_BACK if at.finished else Phase.ROLLING_BACK
     if outlook.succeeded and (decision.stalled is None or at.batch is None):
-        return Phase.SUCCEEDED                              # what follows may wait; a node that does not come back is told
+        return Phase.SUCCEEDED                              # what follows may wait, a node that does not come back may not
     if decision.stalled is not None:
         return Phase.STALLED
     if migration.spec.desired_state is DesiredState.PLANNED and at.step == PREFLIGHT:
@@ -192,14 +192,14 @@ def _phase(migration: Migration, decision: Decision, outlook: Outlook) -> Phase:
 
 
 def _is_given_up(migration: Migration, decision: Decision) -> bool:
-    """It has rolled back by itself, all the way, and nobody has acknowledged that or wants another attempt."""
+    """It has rolled back automatically, to the end, and nobody has acknowledged that or wants another attempt."""
     at = decision.position
     back = at.finished and at.direction is Direction.BACKWARD and decision.stalled is None
     return back and bool(at.failure) and not is_retried(migration)
 
 
 def _standstill(decision: Decision, outlook: Outlook, given_up: WaitingFor | None) -> tuple[str, str] | None:
-    """Reason and words where somebody must act before the migration is what was asked for."""
+    """Reason and message where somebody must act before the migration is what was asked for."""
     at, stalled = decision.position, decision.stalled
     if given_up is not None:
         return at.failure, f"{given_up.message}; {given_up.unblocks}"
@@ -256,8 +256,8 @@ def _conditions(migration: Migration, decision: Decision, outlook: Outlook, stan
     back = outlook.can_go_back
     put(ConditionType.ROLLBACK_AVAILABLE, back,
         *(("CanGoBack", "") if back else ("PointOfNoReturn", f"lost at {outlook.lost}") if outlook.lost else
-          ("UndoNotAvailable", "this version cannot take every step back yet") if outlook.believed else
-          ("RecordContradicted", "what is seen says something else than the step on record")))
+          ("UndoNotAvailable", "this version of Switchover cannot take every step back") if outlook.believed else
+          ("RecordContradicted", "the cluster is not where the step on record says")))
     passed = at.step != PREFLIGHT
     blocked = any(finding.severity is Severity.BLOCKER for finding in findings)
     put(ConditionType.PREFLIGHT_PASSED, passed, "Passed" if passed else "Findings" if blocked else "Checking",
@@ -269,9 +269,9 @@ def _conditions(migration: Migration, decision: Decision, outlook: Outlook, stan
 
 
 def without_foreign_record(migration: Mapping[str, Any], now: float) -> tuple[Mapping[str, Any], str]:
-    """The object, and "". Where its status is another object's: with that told in place of it, and the words.
+    """The object, and "". Where its status is another object's: the object with a status that says so, and the message.
 
-    What the other one has made or claimed in the cluster is found by Preflight like anything else that is in the way.
+    Preflight finds what the other one has made or claimed, like anything else that is in the way.
     """
     found, uid = migration.get("status"), migration["metadata"]["uid"]
     status: Mapping[str, Any] = found if isinstance(found, dict) else {}
@@ -280,8 +280,8 @@ def without_foreign_record(migration: Mapping[str, Any], now: float) -> tuple[Ma
         return migration, ""
     progress = status.get("progress")
     step = str(progress.get("step", ""))[:63] if isinstance(progress, dict) else ""
-    told = (f"the status was written for the object with uid {written_for[:128]}, which stood at {step or 'no step'}"
-            f" (attempt {str(status.get('attempt', 1))[:9]}): it is not believed of this one, and nothing in it is approved")
+    message = (f"the status was written for the object with uid {written_for[:128]}, at {step or 'no step'} (attempt"
+               f" {str(status.get('attempt', 1))[:9]}): it is ignored, and no approval in it counts")
     move = Transition(
-        time=datetime.fromtimestamp(now, UTC), from_=step, to=PREFLIGHT, reason=RECORD_OF_ANOTHER.name, message=told)
-    return {**migration, "status": {"history": [move.manifest()]}}, told
+        time=datetime.fromtimestamp(now, UTC), from_=step, to=PREFLIGHT, reason=RECORD_OF_ANOTHER.name, message=message)
+    return {**migration, "status": {"history": [move.manifest()]}}, message

@@ -10,7 +10,7 @@ from typing import Generic, Protocol, Self, TypeVar
 
 from switchover.answers.observed import Known, Observed
 from switchover.engine.effects import Effect
-from switchover.engine.gate import Gate, Judge, Verdict, fail, wait
+from switchover.engine.gate import SEEN_AGAIN, Gate, Judge, Verdict, fail, of, wait
 from switchover.engine.position import Batch, Position
 from switchover.reasons.cluster import MODE_MISMATCH, NODE_UNKNOWN
 from switchover.reasons.walk import BAKING, ORDER_UNKNOWN
@@ -39,9 +39,9 @@ P = TypeVar("P", bound=HasPosition)
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What a pod that comes up is at, with the pod's name; whether somebody should look, and the command for it."""
+    """How far a pod that starts has come, with its name; whether somebody should look, and the command for it."""
 
-    words: str
+    message: str
     in_trouble: bool
     look: str
 
@@ -76,7 +76,7 @@ class Rollout(Generic[P]):
     `left` gives the nodes that are not assigned yet, in order; `sight` looks at one; `assign` gives the effects that
     make the recorded assignment true outside (none once it is); `replace` gives the effect that replaces a pod. With
     `restart` a node is replaced even when it already runs in `mode`; without a mode, "", each is in the mode that it has.
-    `needs` names the facts that these functions read of those that no pass reads without being asked to.
+    `needs` names the facts that these functions read and that a pass reads only where they are named.
     """
 
     mode: str
@@ -132,7 +132,7 @@ def _choose(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> Mov
     left = rollout.left(picture)
     if not isinstance(left, Known):
         judge.add("Order", wait(ORDER_UNKNOWN, f"cannot tell which node comes next: {left.why}",
-                                unblocks="what is missing answers"))
+                                unblocks="wait until it answers"))
         return Move(at)
     if not left.value:
         return Move(at, complete=True)
@@ -142,7 +142,7 @@ def _choose(rollout: Rollout[P], picture: P, judge: Judge[P], now: float) -> Mov
         for name in candidate.batch.nodes if candidate.batch is not None else ():
             seen = rollout.sight(picture, name)
             if not isinstance(seen, Known):
-                judge.add(f"Replace/{name}", wait(NODE_UNKNOWN, seen.why, subject=name, unblocks="it can be observed again"))
+                judge.add(f"Replace/{name}", wait(NODE_UNKNOWN, of(name, seen.why), subject=name, unblocks=SEEN_AGAIN))
                 return Move(at)
             record = replace(candidate.nodes[name], evicting=seen.value.uid, evictions=1)
             candidate = candidate.with_node(name, record)
@@ -165,7 +165,7 @@ def _replace(rollout: Rollout[P], picture: P, name: str, judge: Judge[P], now: f
     record = at.nodes[name]
     seen = rollout.sight(picture, name)
     if not isinstance(seen, Known):
-        judge.add(f"Replace/{name}", wait(NODE_UNKNOWN, seen.why, subject=name, unblocks="it can be observed again"))
+        judge.add(f"Replace/{name}", wait(NODE_UNKNOWN, of(name, seen.why), subject=name, unblocks=SEEN_AGAIN))
         return Move(at)
     sight = seen.value
     on_record = sight.uid != "" and sight.uid == record.evicting
@@ -179,10 +179,10 @@ def _replace(rollout: Rollout[P], picture: P, name: str, judge: Judge[P], now: f
         return Move(at)
     if not on_record and record.evictions >= MAX_EVICTIONS:
         judge.add(f"Replace/{name}", fail(
-            MODE_MISMATCH, f"{name} was evicted {record.evictions} times and still does not run in its assigned mode"
+            MODE_MISMATCH, f"{name} was evicted {record.evictions} times, and does not run in its assigned mode"
             + (f": {sight.trouble}" if sight.trouble else ""),
             subject=name, observed=sight.mode or "no answer", threshold=record.assigned,
-            unblocks=f"look at the log of {name}; delete the pod once what keeps it from its mode is mended"))
+            unblocks=f"look at the log of {name}; once its fault is repaired, delete the pod"))
         return Move(at)
     if not judge.all_open(rollout.before, picture):
         return Move(at)
@@ -193,37 +193,37 @@ def _replace(rollout: Rollout[P], picture: P, name: str, judge: Judge[P], now: f
 
 
 def _coming(name: str, mode: str, sight: Sight) -> Verdict:
-    """What is waited for of a pod that has not come up. The last container of one that ends says 143: that is no trouble."""
+    """What a pod that has not come up still needs. The last container of one that ends exits with 143: that is no fault."""
     observed, phase = sight.mode or "no answer", None if sight.terminating else sight.phase
     if phase is not None and phase.in_trouble:
-        return wait(POD_IN_TROUBLE, phase.words, subject=name, observed=observed, threshold=mode,
-                    unblocks=f"{phase.look} says more")
+        return wait(POD_IN_TROUBLE, phase.message, subject=name, observed=observed, threshold=mode,
+                    unblocks=f"find out why: {phase.look}")
     message = f"{name} is on its way into mode {mode}"
     if phase is not None:
-        message = f"{message}: {phase.words}"
+        message = f"{message}: {phase.message}"
     elif sight.trouble and not sight.terminating:
         message = sight.trouble
     return wait(POD_COMING_UP, message, subject=name, observed=observed, threshold=mode,
-                unblocks="the pod starts and answers")
+                unblocks="wait until the pod starts and answers")
 
 
 def _prove(rollout: Rollout[P], picture: P, batch: Batch, judge: Judge[P], now: float) -> Move:
     at = picture.position
     everything_open = judge.all_open(rollout.after, picture)
-    ill = judge.spoilt(rollout.after)
+    closed = judge.spoilt(rollout.after)
     nodes = ", ".join(batch.nodes)
     if batch.proven is None:
         if not everything_open:
             return Move(at)
         mode = at.nodes[batch.nodes[0]].assigned
         return Move(replace(at, batch=replace(batch, proven=now)), note=f"{nodes} proven in mode {mode}")
-    if ill:                                     # what could not be observed makes the bake longer, not begin again
-        return Move(at.unproven(), note=f"a gate of {nodes} closed: its bake starts anew")
+    if closed:                                  # what could not be observed makes the bake longer, not begin again
+        return Move(at.unproven(), note=f"gate {closed} closed: the bake of {nodes} begins again")
     bake = size_of(rollout, picture).bake
     if now - batch.proven < bake:
         judge.add("Bake", wait(BAKING, f"{nodes} must stay healthy before the next batch", subject=nodes,
                                observed=f"{now - batch.proven:.0f} s", threshold=f"{bake:.0f} s",
-                               unblocks="nothing: the bake ends by itself"))
+                               unblocks="nothing to do: the bake ends by itself"))
         return Move(at)
     if not everything_open:
         return Move(at)

@@ -57,8 +57,8 @@ def with_made(before: Iterable[Made], more: Mapping[str, str]) -> tuple[Made, ..
     return (*found, *(Made(name=name, proof=proof) for name, proof in more.items()))[-MOST_MADE:]
 
 
-def kept_by(effects: Iterable[Effect]) -> Mapping[str, str]:
-    """The ControllerRevisions that are about to be written, with a digest of what each keeps: on record before they are."""
+def backups_in(effects: Iterable[Effect]) -> Mapping[str, str]:
+    """The ControllerRevisions that are about to be written, with a digest of the data of each: on record before they are."""
     written = (effect.manifest for effect in effects if isinstance(effect, Apply))
     return {named(manifest): digest(manifest["data"]) for manifest in written if manifest["kind"] == "ControllerRevision"}
 
@@ -117,7 +117,7 @@ def spent_of(progress: Progress) -> Spent:
 
 def progress_of(at: Position, before: Progress, steps: Iterable[str], spent: Spent, remaining: float | None,
                 now: float) -> Progress:
-    """Where the position stands in its plan. `remaining` is the estimate in seconds, None while nobody can tell."""
+    """Where the position stands in its plan. `remaining` is the estimate in seconds, None while it is not known."""
     names = list(steps)
     index = names.index(at.step) if at.step in names else 0
     done = len(names) if at.finished and at.direction is Direction.FORWARD else index
@@ -158,8 +158,8 @@ def put_on_record_to_be_replaced(old: Position, new: Position) -> frozenset[str]
 
 
 def waiting_of(judged: Mapping[str, Judgement]) -> tuple[WaitingFor, ...]:
-    """What is waited for, the most urgent first; what several gates found is told once, with their names. A gate that
-    passes but not for long enough yet is told as well."""
+    """What is waited for, the most urgent first; what several gates found is there once, with their names. So is a gate that
+    passes, but not for long enough yet."""
     waiting = sorted((item for item in judged.values() if not item.open),
                      key=lambda item: (_URGENCY[item.verdict.outcome], item.streak.since))
     same = grouped(((each.verdict, each.reason, each.subject, each.message, each.unblocks), each)
@@ -175,10 +175,10 @@ def _waiting(item: Judgement) -> WaitingFor:
             gate=item.gate, verdict=verdict.outcome, reason=verdict.reason, subject=verdict.subject,
             message=verdict.message, observed=verdict.observed, threshold=verdict.threshold,
             since=_time(item.streak.since), unblocks=verdict.unblocks, runbook_url=f"{DOCS}/{runbook_of(verdict.reason)}")
-    told = f"passes, and must go on passing ({lasted.partition(' ')[0]} of {wanted})"
+    state = f"passes, and must go on passing ({lasted.partition(' ')[0]} of {wanted})"
     return WaitingFor(
         gate=item.gate, verdict=Outcome.WAIT, reason=MUST_HOLD.name, subject=verdict.subject,
-        message=f"{told}: {verdict.message}" if verdict.message else told, observed=lasted, threshold=wanted,
+        message=f"{state}: {verdict.message}" if verdict.message else state, observed=lasted, threshold=wanted,
         since=_time(item.streak.since), unblocks="nothing to do: it must hold a little longer",
         runbook_url=f"{DOCS}/{MUST_HOLD.runbook}")
 
@@ -237,13 +237,13 @@ def findings_of(judged: Mapping[str, Judgement], before: Iterable[Finding] = ())
 
 
 def summary_of(findings: Iterable[Finding]) -> str:
-    """How many findings there are of each severity, and the gravest three in words."""
-    told = tuple(findings)
-    counts = Counter(finding.severity for finding in told)
-    words = [f"{counts[severity]} {name}{'' if counts[severity] == 1 else 's'}"
-             for severity, name in ((Severity.BLOCKER, "blocker"), (Severity.WARNING, "warning")) if counts[severity]]
-    worth_telling = [finding.message for finding in told if finding.severity is not Severity.INFO]
-    return f"{', '.join(words)}: {'; '.join(worth_telling[:3])}" if words else ""
+    """How many findings there are of each severity, and the messages of the gravest three."""
+    every = tuple(findings)
+    counts = Counter(finding.severity for finding in every)
+    numbers = [f"{counts[severity]} {name}{'' if counts[severity] == 1 else 's'}"
+               for severity, name in ((Severity.BLOCKER, "blocker"), (Severity.WARNING, "warning")) if counts[severity]]
+    messages = [finding.message for finding in every if finding.severity is not Severity.INFO]
+    return f"{', '.join(numbers)}: {'; '.join(messages[:3])}" if numbers else ""
 
 
 def steps_of(before: Iterable[StepRecord], old: Position, new: Position, now: float) -> tuple[StepRecord, ...]:
@@ -267,7 +267,7 @@ def rolls_back_by_itself(old: Position, new: Position) -> bool:
 
 def rollback_of(before: Rollback, old: Position, decision: Decision, *, available: bool, seconds: float,
                 lost: str) -> Rollback:
-    """Whether every step can be taken back, and what had the migration roll back by itself."""
+    """Whether every step can be taken back, and what caused an automatic rollback."""
     at, turned = decision.position, decision.stalled
     if rolls_back_by_itself(old, at) and turned is not None:
         step, gate, message = old.step, turned.gate, turned.verdict.message
@@ -280,20 +280,20 @@ def rollback_of(before: Rollback, old: Position, decision: Decision, *, availabl
 
 
 def by_itself(rollback: Rollback) -> str:
-    """From where it rolls back without being asked, and why. An earlier release has recorded the reason alone."""
+    """From where it rolls back automatically, and why. An earlier release has recorded the reason alone."""
     begun = f" from {rollback.failure_step}" if rollback.failure_step else ""
     found = f": {rollback.failure_gate}: {rollback.failure_message}" if rollback.failure_gate else ""
-    return f"by itself{begun} for {rollback.failure}{found}"
+    return f"automatically{begun} because of {rollback.failure}{found}"
 
 
 def given_up(rollback: Rollback, named: tuple[str, str], attempt: int, before: Progress, now: float) -> WaitingFor:
-    """What a migration waits for that has rolled back by itself, all the way."""
+    """What a migration waits for that has rolled back automatically, to the end."""
     return WaitingFor(
         gate="Rollback", verdict=Outcome.FAIL, reason=rollback.failure,
         subject=rollback.failure_step, message=f"rolled back {by_itself(rollback)}",
         since=before.complete_time or _time(now),
-        unblocks=f"{command('switchover retry {} --namespace {}', *named)} begins attempt {attempt + 1}, once the cause is"
-                 " repaired",
+        unblocks=f"repair the cause, then begin attempt {attempt + 1}:"
+                 f" {command('switchover retry {} --namespace {}', *named)}",
         runbook_url=f"{DOCS}/{runbook_of(rollback.failure)}")
 
 
@@ -326,19 +326,19 @@ def _kind_within(old: Position, new: Position) -> MoveKind:
 
 def history_of(before: tuple[Transition, ...], old: Position, new: Position, note: str, now: float,
                befallen: Iterable[tuple[MoveKind, str]] = ()) -> tuple[Transition, ...]:
-    """The last moves, this one at the end, and what has `befallen`; of that what lasts is told once."""
+    """The last moves, this one at the end, and what has `befallen`; of that what lasts is noted once."""
     moves = [Transition(time=datetime.fromtimestamp(now, UTC), from_=_place(old), to=_place(new), direction=new.direction,
                         reason=kind_of(old, new), message=note)] if note else []
     there = {(each.reason, each.message) for each in before if each.reason in LASTING}
     noted = (Transition(time=datetime.fromtimestamp(now, UTC), from_=_place(new), to=_place(new), direction=new.direction,
-                        reason=kind, message=words) for kind, words in befallen)
+                        reason=kind, message=message) for kind, message in befallen)
     return (*before, *moves, *(each for each in noted if (each.reason, each.message) not in there))[-HISTORY_KEPT:]
 
 
 def evidence_of(before: tuple[Evidence, ...], old: Position, new: Position, judged: Mapping[str, Judgement],
                 final: Collection[str], note: str, now: float) -> tuple[Evidence, ...]:
-    """What the gates said before each step of `final`, those that cannot be taken back. It is kept from when the step before
-    it ends until it begins; one that waits again after all has not begun."""
+    """What the gates said before each step of `final`, those that cannot be taken back. It is noted from the end of the step
+    before until it begins; one that waits again after all has not begun."""
     entered, opened = new.step != old.step, new.opened is not None and old.opened is None
     if new.step not in final or new.direction is Direction.BACKWARD or not (entered or opened or new.opened is None):
         return before
@@ -346,9 +346,9 @@ def evidence_of(before: tuple[Evidence, ...], old: Position, new: Position, judg
     gates = {} if entered else {item.name: item for item in known.gates}
     if entered or opened:
         gates |= {name: _answer(item, now) for name, item in sorted(judged.items())}
-    told = Evidence(name=new.step, begin_time=_time(new.opened), message=note if opened else "",
-                    gates=tuple(gates.values())[-ANSWERS_KEPT:])
-    return (*(item for item in before if item.name != new.step), told)
+    evidence = Evidence(name=new.step, begin_time=_time(new.opened), message=note if opened else "",
+                        gates=tuple(gates.values())[-ANSWERS_KEPT:])
+    return (*(item for item in before if item.name != new.step), evidence)
 
 
 def _answer(item: Judgement, now: float) -> Answer:

@@ -1,7 +1,7 @@
 """The story of a migration: what each pass saw, judged and decided that the pass before it had not, in lines for people.
 
-Pure. It has names, modes, states and the messages of verdicts, which stand in the status as well: never what a file, a
-Secret or a template holds. An effect tells its own line (`engine.effects`).
+Pure. It has names, modes, states and the messages of verdicts, which are in the status as well: never what a file, a Secret
+or a template holds. An effect writes its own line (`engine.effects`).
 """
 
 import textwrap
@@ -20,13 +20,13 @@ LONGEST, MOST = 1000, 50
 WIDTH = 120
 """Columns of a story as it is shown."""
 
-_WORDS = {Outcome.WAIT: "waits", Outcome.FAIL: "fails", Outcome.UNKNOWN: "unknown"}
+_VERBS = {Outcome.WAIT: "waits", Outcome.FAIL: "fails", Outcome.UNKNOWN: "unknown"}
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a story has told so far: the place, each fact by its subject, and by `_key` how each gate was judged in
-    the last pass."""
+    """What a story has said so far: the place, each fact by its subject, and by `_key` how each gate was judged in the last
+    pass."""
 
     place: str = ""
     seen: Mapping[str, str] = field(default_factory=dict)
@@ -58,14 +58,14 @@ def laid_out(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
 def _added(before: Page, page: Page, judged: Mapping[str, Judgement]) -> Iterator[str]:
     if page.place != before.place:
         yield f"step: {page.place}"
-    if changed := [f"{subject} {words}" for subject, words in page.seen.items() if before.seen.get(subject) != words]:
+    if changed := [f"{subject} {state}" for subject, state in page.seen.items() if before.seen.get(subject) != state]:
         yield f"seen: {', '.join(changed)}"
     new = [item for name, item in judged.items() if before.judged.get(name) != page.judged[name]]
     if opened := [item.gate for item in new if item.open]:
         yield f"open: {', '.join(opened)}"
     if passing := [f"{item.gate} ({item.held[1]})" for item in new if not item.open and item.held[1]]:
         yield f"passing: {', '.join(passing)}"
-    yield from _shut(item for item in new if item.verdict.outcome in _WORDS)
+    yield from _shut(item for item in new if item.verdict.outcome in _VERBS)
     if page.stalled and page.stalled != before.stalled:
         yield f"stalled: {page.stalled}"
 
@@ -75,11 +75,11 @@ def _shut(new: Iterable[Judgement]) -> Iterator[str]:
     gates = grouped(((item.verdict.outcome, item.verdict.reason, " ".join(item.verdict.message.split())), item.gate)
                     for item in new)
     for (outcome, reason, message), names in gates.items():
-        yield f"{_WORDS[outcome]}: {', '.join(names)}: {reason}, {message}"
+        yield f"{_VERBS[outcome]}: {', '.join(names)}: {reason}, {message}"
 
 
 def _key(item: Judgement) -> tuple[object, ...]:
-    """What makes a judgement worth telling again; words that count seconds do not."""
+    """What makes a judgement worth another line; a message that counts seconds does not."""
     return item.open, item.verdict.outcome, item.verdict.reason, item.verdict.subject
 
 

@@ -152,13 +152,13 @@ def utc(seconds: float) -> str:
 
 
 START_SECONDS = 60.0
-"""To spare from the choice of a batch to its first eviction, so that a moment's delay does not strand it on record."""
+"""Added for the time from the choice of a batch to its first eviction, so that a short delay does not cost the window."""
 
 
 def judge(windows: Sequence[Window], at: Position, now: float, seconds_needed: Callable[[], float],
           one_piece: bool) -> Verdict:
     """Whether what starts next, which takes so many seconds, may start now. What is under way goes on, and so does a step
-    in `one_piece` that has begun; the way back waits for no window.
+    in `one_piece` that has begun; a rollback waits for no window.
     """
     if not windows:
         return passed("no windows: always")
@@ -180,7 +180,7 @@ def judge(windows: Sequence[Window], at: Position, now: float, seconds_needed: C
     if fitting is None:
         return wait(NO_WINDOW_FITS, f"{at.step} needs {needed:.0f} s next, and no window is open for so long",
                     unblocks=LONGER, **about(windows, needed))
-    opens = _told(fitting)
+    opens = _shown(fitting)
     if current is None:
         return wait(OUTSIDE_WINDOW, f"every window is closed; {fitting.window.name} opens at {opens}",
                     subject=fitting.window.name, threshold=utc(fitting.opens),
@@ -191,7 +191,7 @@ def judge(windows: Sequence[Window], at: Position, now: float, seconds_needed: C
                 unblocks=f"nothing to do: it goes on at {opens}, or change spec.windows")
 
 
-TOO_OFTEN = f"the windows open too often to tell where so much fits: their next {MOST_OPENINGS} openings were looked at"
+TOO_OFTEN = f"none of the next {MOST_OPENINGS} openings of the windows is long enough; they open too often to look further"
 SELDOMER = "let the windows of spec.windows open less often, and each for longer"
 LONGER = "make a window of spec.windows longer, or the bake in spec.rollout shorter"
 
@@ -201,8 +201,8 @@ def about(windows: Sequence[Window], needed: float) -> dict[str, str]:
     return {"subject": ", ".join(window.name for window in windows), "threshold": f"{needed:.0f} s"}
 
 
-def _told(stretch: Stretch) -> str:
-    """On the clocks that the window goes by."""
+def _shown(stretch: Stretch) -> str:
+    """When it opens, in the window's own time zone."""
     name = stretch.window.time_zone
     return f"{datetime.fromtimestamp(stretch.opens, zone(name)):%Y-%m-%d %H:%M} {name}"
 
@@ -226,7 +226,7 @@ class Work:
 
 def seconds_until_done(work: Sequence[Work], windows: Sequence[Window], now: float) -> float | None:
     """How long it takes, with the times in which windows are closed; None when something fits into none of them, and when
-    they open too often to tell."""
+    they open too often to find out."""
     try:
         return _seconds_until_done(work, Calendar(windows, now) if windows else None, now)
     except TooManyOpenings:

@@ -14,7 +14,7 @@ from switchover.api.consumer_group_migration import (
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.api.status import Direction
 from switchover.engine.gate import Verdict, wait
-from switchover.engine.intent import ABANDON, LET_GO, intent_of
+from switchover.engine.intent import ABANDON, OR_ABANDON, intent_of
 from switchover.engine.kind import Deletion, Kind
 from switchover.engine.pace import Spent, waits_for_a_person
 from switchover.engine.plan import Decision, Intent
@@ -48,9 +48,9 @@ def check_deletion(picture: Picture) -> Verdict:
     """Why an object that is being deleted is still there, and what ends that."""
     if picture.position.step == Name.HAND_OVER:
         return wait(HELD_UNTIL_THE_END, "it is being deleted: what it made is removed first", subject=picture.name,
-                    unblocks=f"the workloads are handed over; {LET_GO}")
+                    unblocks=f"wait until the workloads are handed over, {OR_ABANDON}")
     return wait(BEING_DELETED, "it is being deleted: all that it changed is taken back first", subject=picture.name,
-                unblocks=f"the rollback ends; {LET_GO}")
+                unblocks=f"wait until the rollback has ended, {OR_ABANDON}")
 
 
 def judge(intent: Intent, picture: Picture) -> tuple[Intent, Verdict]:

@@ -44,7 +44,7 @@ class MigrationFigures:
     def __init__(self) -> None:
         self._latest: dict[str, _Latest] = {}
 
-    def told(self, name: str, uid: str, figures: Sequence[Figure], waits: Mapping[str, float]) -> None:
+    def update(self, name: str, uid: str, figures: Sequence[Figure], waits: Mapping[str, float]) -> None:
         """The figures after one pass; `waits` are the seconds that it adds to each gate."""
         if name not in self._latest or self._latest[name].uid != uid:
             self._latest[name] = _Latest(uid)

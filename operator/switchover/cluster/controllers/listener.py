@@ -1,6 +1,6 @@
 """The controllers' listener, out of its credentials Secret: what every node must know of it, and we as a client.
 
-The Secret holds client properties in Kafka's own words, PEM as text (KIP-651). docs/api.md lists them.
+The Secret holds Kafka's own client properties, PEM as text (KIP-651). docs/api.md lists them.
 """
 
 import base64
@@ -58,7 +58,7 @@ def is_valid_for(chain: str, host: str) -> bool:
 
 
 # --- principals -----------------------------------------------------------------------------------------------------------
-# As whom Kafka sees the nodes on the controllers' listener, in the words of `super.users`.
+# As whom Kafka sees the nodes on the controllers' listener, as `super.users` writes it.
 
 ANONYMOUS = "User:ANONYMOUS"
 """Everybody, on a listener without authentication."""
@@ -208,7 +208,7 @@ def _stores(listener: ControllerListener, credentials: Mapping[str, str]) -> dic
     stores = {
         "ssl.keystore.type": "PEM",
         "ssl.truststore.type": "PEM",
-        # Without SASL the certificate is all that tells a node from a stranger.
+        # Without SASL only the certificate distinguishes a node from anybody else.
         "ssl.client.auth": "none" if _authenticated(listener) else "required",
         **{key: credentials[key].strip() + "\n" for key in _STORES},
     }

@@ -47,11 +47,11 @@ def borrowed_objects(template: Mapping[str, Any], workload: str) -> tuple[str, .
 
 
 def keep_borrowed(template: Mapping[str, Any], workload: str, namespace: str) -> str:
-    """What is to be done so that an upgrade of the brokers' chart does not take them away; "" where they use none."""
+    """What to do so that an upgrade of the brokers' chart does not delete these objects; "" where there are none."""
     if not (used := borrowed_objects(template, workload)):
         return ""
-    return ("Take away nothing that the controllers' pods go on using, or they do not start again; Helm's upgrades leave"
-            f" what is annotated: {kubectl(namespace, 'annotate --overwrite {} helm.sh/resource-policy=keep', used)}")
+    return ("Delete nothing that the controllers' pods still use, or they do not start again; Helm's upgrades leave what is"
+            f" annotated: {kubectl(namespace, 'annotate --overwrite {} helm.sh/resource-policy=keep', used)}")
 
 
 def _below(value: Any) -> Iterator[str]:
@@ -68,7 +68,7 @@ def _below(value: Any) -> Iterator[str]:
 
 
 METADATA = "kraft-controller"
-"""The directory of the metadata log, beside the brokers' log directories on a volume of the controllers' own."""
+"""The directory of the metadata log, next to the brokers' log directories on a volume of the controllers' own."""
 FALLBACK = "/var/lib/kafka-controller"
 """Where that volume is mounted when the brokers' data lies on none."""
 TOKEN_VOLUME = "switchover-token"
@@ -82,7 +82,7 @@ READY = f"""[ -e {mount.RUN}/stopped ] || exec 3<>"/dev/tcp/127.0.0.1/$1"
 A pod that is Ready and refuses connections is therefore stopped. Kafka's own scripts need bash, so it is there.
 Each look is a process in the pod: often while it starts, seldom once it runs."""
 NEVER = 2**31 - 1
-"""How often a controller may be found not to listen before Kubernetes ends it: it may wait for long to be let in."""
+"""How often a controller may be found not to listen before Kubernetes ends it: it may wait long until brokers admit it."""
 RESOURCES = {"requests": {"cpu": "100m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}
 """For the heap that is the default; a namespace's own default may be too little for any."""
 HEAP = "KAFKA_HEAP_OPTS"
@@ -90,7 +90,7 @@ HEAP = "KAFKA_HEAP_OPTS"
 NOT_COPIED = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
 """Of the container that runs Kafka: they ask for what a broker has."""
 NOT_COPIED_LABELS = (*MARKS, "helm.sh/")
-"""How labels begin that tell which application a pod belongs to: those of GitOps tools, and app.kubernetes.io/."""
+"""How labels begin that say which application a pod belongs to: those of GitOps tools, and app.kubernetes.io/."""
 PLACED = ("affinity", "topologySpreadConstraints", "hostname", "subdomain", "nodeName", "hostNetwork", "readinessGates")
 """Of the pod: where brokers go, by their own labels and names, the ports of the node that they take, and what others
 must say of them."""
@@ -128,20 +128,20 @@ def _kafka(template: Mapping[str, Any], brokers: Brokers) -> Mapping[str, Any]:
 
 
 def manifests(migration: str, spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
-              claims: Sequence[str], brokers: Brokers, told: Sequence[str] = (),
+              claims: Sequence[str], brokers: Brokers, addresses_of_brokers: Sequence[str] = (),
               with_token: Set[str] = frozenset(),
               selectors: Iterable[Mapping[str, Any] | None] = ()) -> tuple[dict[str, Any], ...]:
     """Service, disruption budget and StatefulSet of the controllers.
 
     `original` is the template of the brokers' StatefulSet `set_` before it was changed, `claims` are the names of its volume
-    claim templates, `told` where brokers listen for controllers, as `host:port`, `with_token` the containers of the brokers'
-    pods that have a token of their ServiceAccount, and `selectors` what selects pods here.
+    claim templates, `addresses_of_brokers` where these listen for controllers, as `host:port`, `with_token` the containers
+    of the brokers' pods that have a token of their ServiceAccount, and `selectors` what selects pods here.
     """
     name = spec.controllers.name
     selector = {names.CONTROLLERS_LABEL: name}
     labels = names.controller_labels(name, migration)
     of_pods = pod_labels(migration, spec, original["template"], selectors)
-    volume, pod = _pod(spec, set_, original, claims, brokers, of_pods, told, with_token)
+    volume, pod = _pod(spec, set_, original, claims, brokers, of_pods, addresses_of_brokers, with_token)
     return (
         {
             "apiVersion": "v1",
@@ -188,7 +188,8 @@ def _claim(spec: KafkaMigrationSpec, name: str, labels: Mapping[str, str]) -> di
 
 
 def _pod(spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any], claims: Sequence[str], brokers: Brokers,
-         labels: Mapping[str, str], told: Sequence[str], with_token: Set[str]) -> tuple[str, dict[str, Any]]:
+         labels: Mapping[str, str], addresses_of_brokers: Sequence[str],
+         with_token: Set[str]) -> tuple[str, dict[str, Any]]:
     """The name of the volume with the metadata log, and the pod.
 
     The brokers' other claims become empty directories: their paths exist, and nothing of a broker is on them.
@@ -213,7 +214,7 @@ def _pod(spec: KafkaMigrationSpec, set_: BrokerSet, original: Mapping[str, Any],
     pod["initContainers"] = [
         mount.init_container(layout.script, alike),
         *(without_host_ports(each) for each in pod.get("initContainers") or () if each["name"] not in omitted),
-        *([mount.reach_container(told, alike)] if told else []),
+        *([mount.reach_container(addresses_of_brokers, alike)] if addresses_of_brokers else []),
         *([mount.guard(brokers_place, alike)] if below is not None else [])]
     pod["volumes"] = mount.volumes(names.node_files(spec.controllers.name), [
         *(each for each in pod.get("volumes") or () if each["name"] != volume),
@@ -247,7 +248,7 @@ def labels_that_place(template: Mapping[str, Any], selectors: Iterable[Mapping[s
 
 
 def _looked_at(value: Any) -> frozenset[str]:
-    """The labels by which pods keep away from one another, or together."""
+    """The labels by which pods are placed apart from one another, or together."""
     if isinstance(value, Mapping):
         return frozenset().union(keys(value.get("labelSelector")), *map(_looked_at, value.values()))
     return frozenset().union(*map(_looked_at, value)) if isinstance(value, list) else frozenset()

@@ -1,1 +1,1 @@
-"""What stands over an image's own start script, and what it is told: a node changes its mode by it, and by nothing else."""
+"""What runs before an image's own start script, and its edits: a node changes its mode by these, and by nothing else."""

@@ -1,7 +1,7 @@
-"""What must be known of the brokers of a StatefulSet for their edits and for the controllers, and where it is kept.
+"""What must be known of the brokers of a StatefulSet for their edits and for the controllers, and how it is stored.
 
-It is found once, before anything is changed, and kept in the ControllerRevision beside the original template: later a broker
-runs with what it was given, and tells no more what it had.
+It is found once, before anything is changed, and stored in the ControllerRevision with the original template: later a broker
+runs with our edits, and no longer shows what it had.
 """
 
 import re
@@ -16,7 +16,7 @@ from switchover.cluster.door.directives import NotADirective, line, word
 # --- layout ---------------------------------------------------------------------------------------------------------------
 # Which container of a pod runs Kafka, and where its image has its own start script: as the spec says, else by the template.
 #
-# What is told by the template is a guess. It is proven by the controllers' pods, which are a copy of the brokers' and start
+# What the template says is a guess. It is proven by the controllers' pods, which are a copy of the brokers' and start
 # before any broker is touched: the init container of `mount.py` ends where the image has no such script, and names those
 # that it has.
 
@@ -26,10 +26,10 @@ class ContainerMissing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where an image has its start script; `environment` is what its entrypoint must be told beside.
+    """Where an image has its start script; `environment` are the variables that its entrypoint needs.
 
-    Bitnami's entrypoint would else write new SCRAM credentials to ZooKeeper at every start, past dual write, and end in
-    KRaft mode, where it finds no `zookeeper.connect` (docs/facts/real-charts.md).
+    Without them Bitnami's entrypoint would write new SCRAM credentials to ZooKeeper at every start, past dual write, and end
+    in KRaft mode, where it finds no `zookeeper.connect` (docs/facts/real-charts.md).
     """
 
     script: str
@@ -75,15 +75,15 @@ def layout_of(container: Mapping[str, Any], brokers: BrokerSet) -> Layout:
             return LAYOUTS[brokers.start.preset]
         assert brokers.start.script is not None, "the API wants one of the two"
         return Layout(brokers.start.script, LAYOUTS[preset].environment)
-    called = {found[1] for word in _words(container) for found in _CALLED.finditer(word)}
+    called = {found[1] for word in _command(container) for found in _CALLED.finditer(word)}
     return Layout(called.pop() if len(called) == 1 else LAYOUTS[preset].script, LAYOUTS[preset].environment)
 
 
 def preset_of(container: Mapping[str, Any]) -> StartPreset:
-    """Whose image it is, as far as the template tells; else Apache's."""
-    told = " ".join((container.get("image", ""), *_words(container),
-                     *(mount["mountPath"] for mount in container.get("volumeMounts") or ())))
-    return next((preset for preset, mark in _MARKS.items() if mark.search(told)), StartPreset.APACHE)
+    """Whose image it is, as far as the template shows; else Apache's."""
+    shown = " ".join((container.get("image", ""), *_command(container),
+                      *(mount["mountPath"] for mount in container.get("volumeMounts") or ())))
+    return next((preset for preset, mark in _MARKS.items() if mark.search(shown)), StartPreset.APACHE)
 
 
 SKIPS = "KAFKA_ZOOKEEPER_SSL_CLIENT_ENABLE"
@@ -98,13 +98,13 @@ def waits_for_zookeeper(container: Mapping[str, Any]) -> bool:
             and variables.get(SKIPS) != "true" and preset_of(container) is StartPreset.CONFLUENT)
 
 
-def _words(container: Mapping[str, Any]) -> Iterator[str]:
+def _command(container: Mapping[str, Any]) -> Iterator[str]:
     for field_ in ("command", "args"):
         yield from map(str, container.get(field_) or ())
 
 
-KEPT = "brokers"
-"""The field of the ControllerRevision's data."""
+DATA_FIELD = "brokers"
+"""Of the ControllerRevision's data."""
 PROTOCOL_MAP = "listener.security.protocol.map"
 
 
@@ -115,7 +115,7 @@ class Brokers:
     the listeners that encrypt. `image` is the one of Kafka 3.9 that they are upgraded to, "" where they run 3.9 already, and
     `version` the protocol version that they run with until it is raised. `waits`: their image's entrypoint waits for
     ZooKeeper at every start, which it is not to do in the controllers' pods. `listener` is the one by which brokers and
-    controllers reach a broker, "" where it was not kept."""
+    controllers reach a broker, "" where an older release did not store it."""
 
     container: str
     script: str
@@ -137,7 +137,7 @@ class Brokers:
             word(name, PROTOCOL_MAP)
 
     def data(self) -> dict[str, Any]:
-        """As it is kept."""
+        """As it is stored."""
         return asdict(self) | {"encrypted": list(self.encrypted)}
 
 
@@ -168,9 +168,9 @@ def between_brokers(settings: Mapping[str, str]) -> str:
     return settings.get("inter.broker.listener.name") or settings.get("security.inter.broker.protocol") or "PLAINTEXT"
 
 
-def protocols(told: str) -> dict[str, str]:
+def protocols(setting: str) -> dict[str, str]:
     """A map of listeners to their security protocols, both in capitals, as Kafka reads them."""
-    pairs = (each.partition(":") for each in told.split(","))
+    pairs = (each.partition(":") for each in setting.split(","))
     return {name.strip().upper(): protocol.strip().upper() for name, _, protocol in pairs if name.strip()}
 
 
@@ -179,12 +179,12 @@ def upgraded(container: Mapping[str, Any], image: str) -> Mapping[str, Any]:
     return {**container, "image": image} if image else container
 
 
-def kept(original: Mapping[str, Any]) -> Brokers | str | None:
-    """What a ControllerRevision keeps, or why it cannot be used; None for one of a release that kept nothing of this."""
-    found = original.get(KEPT)
+def stored(original: Mapping[str, Any]) -> Brokers | str | None:
+    """What a ControllerRevision has, or why it cannot be used; None for one of a release that did not store it."""
+    found = original.get(DATA_FIELD)
     if not found:
         return None
-    try:                                               # others keep more or less
+    try:                                               # other releases store more or less
         known = {field.name: found[field.name] for field in fields(Brokers) if field.name in found}
         return Brokers(**{**known, "encrypted": tuple(known["encrypted"])})
     except NotADirective as error:

@@ -11,12 +11,12 @@ class NotADirective(ValueError):
 
 
 class Directive(str):
-    """An operation with its words, and `rest`, the last of them, which may have blanks in it. Raises NotADirective."""
+    """An operation, its arguments, and `rest`, the last of them, which may have blanks in it. Raises NotADirective."""
 
     __slots__ = ()
 
-    def __new__(cls, operation: str, *words: str, rest: str = "") -> Self:
-        return super().__new__(cls, " ".join((operation, *map(word, words), *([line(rest)] if rest else []))))
+    def __new__(cls, operation: str, *arguments: str, rest: str = "") -> Self:
+        return super().__new__(cls, " ".join((operation, *map(word, arguments), *([line(rest)] if rest else []))))
 
     @classmethod
     def setting(cls, key: str, value: str) -> Self:

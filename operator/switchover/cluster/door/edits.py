@@ -1,8 +1,8 @@
-"""What the door changes of the file that Kafka would get, as its directives: the modes without the user's file.
+"""What the door changes of the file that Kafka would get, as its directives.
 
 The modes are those of docs/facts/kraft.md#configurations. To the door a mode is a letter: a marker begins with it, and must
-not change under a broker that runs (the table is in docs/guide/pods.md). Nothing of the
-user's file need be known here, since the door reads it in the pod, passwords included.
+not change while a broker runs (the table is in docs/guide/pods.md). Nothing of the user's file need be known here, since the
+door reads it in the pod, passwords included.
 """
 
 import hashlib
@@ -23,8 +23,8 @@ _set = Directive.setting
 
 
 def broker(mode: str, node_id: int, voters: Voters | None, brokers: Brokers) -> tuple[Directive, ...]:
-    """Of a broker in one of the modes that have edits; without the quorum only modes.WITHOUT_QUORUM can be told. Raises
-    ValueError for another, and NotADirective.
+    """Of a broker in one of the modes that have edits; without the quorum only in modes.WITHOUT_QUORUM. Raises ValueError
+    for another, and NotADirective.
 
     A newer Kafka takes its own protocol version for the one that is not set, so that of an upgraded broker is.
     """
@@ -128,7 +128,7 @@ def applied(directives: Iterable[Directive], properties: Mapping[str, str]) -> d
     found = dict(properties)
     for directive in directives:
         operation, _, rest = directive.partition(" ")
-        words = rest.split(" ")
+        given = rest.split(" ")
         match operation:
             case "drop":
                 for key in [key for key in found if key == rest or (rest.endswith(".") and key.startswith(rest))]:
@@ -137,16 +137,16 @@ def applied(directives: Iterable[Directive], properties: Mapping[str, str]) -> d
                 key, _, value = rest.partition("=")
                 found[key] = unescape(value)
             case "join":
-                found[words[0]] = _joined(found.get(words[0]) or " ".join(words[2:]), words[1])
-            case "swap" if "".join(found.get(words[0], "").split()) == words[1]:
-                found[words[0]] = words[2]
-            case "copy" if words[0] not in found:
-                if (value := found.get(words[1], " ".join(words[2:]))) or words[1] in found:
-                    found[words[0]] = value
+                found[given[0]] = _joined(found.get(given[0]) or " ".join(given[2:]), given[1])
+            case "swap" if "".join(found.get(given[0], "").split()) == given[1]:
+                found[given[0]] = given[2]
+            case "copy" if given[0] not in found:
+                if (value := found.get(given[1], " ".join(given[2:]))) or given[1] in found:
+                    found[given[0]] = value
     return found
 
 
 def _joined(listed: str, item: str) -> str:
     name = item.partition(":")[0]
-    kept = [each for each in listed.removesuffix(",").split(",") if each.partition(":")[0].strip() != name] if listed else []
-    return ",".join([*kept, item])
+    items = listed.removesuffix(",").split(",") if listed else []
+    return ",".join([*(each for each in items if each.partition(":")[0].strip() != name), item])

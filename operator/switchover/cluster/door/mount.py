@@ -1,11 +1,11 @@
-"""How the door gets into a pod: a copy of the image's own start script, which leads through it, lies in that one's place.
+"""How the door gets into a pod: a copy of the image's own start script, which calls it, lies in that one's place.
 
 One Secret holds the door and the edits of every pod, under its name; no password of the user's is in it. An init container
-makes the copy, in a directory that the pod may write: entry scripts of images edit their start script (`sed -i`), which a
-mounted file would not bear.
+makes the copy, in a directory that the pod may write: entry scripts of images edit their start script (`sed -i`), which
+fails on a mounted file.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
@@ -15,22 +15,20 @@ from switchover.kubernetes.reports import DISKS
 from switchover.kubernetes.reports import REACH as REACH_CONTAINER
 
 # --- scripts --------------------------------------------------------------------------------------------------------------
-# The scripts, as the pods get them.
-
 _HERE = resources.files(__package__)
 
 DOOR = _HERE.joinpath("door.sh").read_text()
-"""Stands over the image's own start script."""
+"""Runs before the image's own start script."""
 STARTS = _HERE.joinpath("starts.sh").read_text()
-"""A function that finds such scripts, for others to begin with."""
+"""A function that finds start scripts; other scripts begin with it."""
 KEEP = STARTS + _HERE.joinpath("keep.sh").read_text()
-"""What an init container runs before it: it keeps that script."""
+"""What an init container runs: it copies the start script."""
 GUARD = _HERE.joinpath("guard.sh").read_text()
-"""What another runs in a controller's pod: no broker can start there."""
+"""What another runs in a controller's pod, so that no broker can start there."""
 REACH = _HERE.joinpath("reach.sh").read_text()
-"""What another runs there: whether brokers answer a controller's pod."""
+"""What another runs there, to see whether brokers answer it."""
 TRIAL = _HERE.joinpath("trial.sh").read_text()
-"""What one runs in the pod in which a template of the user's is tried: the door, and log directories without a log."""
+"""What one runs in the pod that tries a template of the user's: it lays out the door, and log directories without a log."""
 
 
 VOLUME, RUN_VOLUME, FILES_VOLUME = NODE_FILES, "switchover-run", "switchover-files"
@@ -102,15 +100,15 @@ def environment(layout: Layout, others: Sequence[Mapping[str, Any]],
                 more: Mapping[str, str] | None = None) -> list[Mapping[str, Any]]:
     """A container's `env` with the pod's name, what the layout and `more` set, and a name cache of a second."""
     ours = {**layout.environment, **(more or {})}
-    kept = [item for item in others if item["name"] not in (POD_NAME, *ours)]
-    # A variable must stand before those that use it, and ours use no other: first is always right.
-    return short_name_cache([_POD_NAME, *({"name": name, "value": value} for name, value in ours.items()), *kept])
+    theirs = [item for item in others if item["name"] not in (POD_NAME, *ours)]
+    # A variable must come before those that use it, and ours use no other: first is always right.
+    return short_name_cache([_POD_NAME, *({"name": name, "value": value} for name, value in ours.items()), *theirs])
 
 
 def init_container(script: str, container: Mapping[str, Any]) -> dict[str, Any]:
     """What copies the start script that `container` would run: its image's or, where the user mounts one there, theirs."""
     known = [each for each in SCRIPTS if each != script]
-    return beside(container, KEEPER, ["bash", "-c", KEEP, KEEPER, script, _place_of(script, container), *known], [
+    return init_like(container, KEEPER, ["bash", "-c", KEEP, KEEPER, script, _place_of(script, container), *known], [
         *_below(container, script), {"name": RUN_VOLUME, "mountPath": RUN}])
 
 
@@ -119,7 +117,7 @@ def guard(log_dir: str, container: Mapping[str, Any]) -> dict[str, Any]:
 
     It may name the pod as $(SWITCHOVER_POD_NAME).
     """
-    found = beside(container, GUARDIAN, ["bash", "-c", GUARD, GUARDIAN, log_dir], _below(container, log_dir))
+    found = init_like(container, GUARDIAN, ["bash", "-c", GUARD, GUARDIAN, log_dir], _below(container, log_dir))
     return found | {"env": [_POD_NAME, *(item for item in found.get("env") or () if item["name"] != POD_NAME)]}
 
 
@@ -128,15 +126,19 @@ def _below(container: Mapping[str, Any], path: str) -> list[Mapping[str, Any]]:
     return [mount for mount in of_the_user(container) if f"{path}/".startswith(f"{mount['mountPath'].rstrip('/')}/")]
 
 
-def beside(container: Mapping[str, Any], name: str, command: Sequence[str],
-            mounted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def init_like(container: Mapping[str, Any], name: str, command: Sequence[str],
+              mounted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """An init container with the image, resources and security of `container`: what admits that one admits this."""
-    kept = ["imagePullPolicy", "securityContext", "resources"]
+    found = {"name": name, "image": container["image"], "command": list(command), "volumeMounts": list(mounted)}
+    return found | _shared_with(container, mounted)
+
+
+def _shared_with(container: Mapping[str, Any], mounted: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The fields of `container` that an init container with these mounts has as well."""
+    fields = ["imagePullPolicy", "securityContext", "resources"]
     if any("subPathExpr" in mount for mount in mounted):
-        kept += ["env", "envFrom"]                     # the expression may name any variable of the container's
-    found: dict[str, Any] = {
-        "name": name, "image": container["image"], "command": list(command), "volumeMounts": list(mounted)}
-    return found | {key: container[key] for key in kept if key in container}
+        fields += ["env", "envFrom"]                   # the expression may name any variable of the container's
+    return {key: container[key] for key in fields if key in container}
 
 
 def passes(container: Mapping[str, Any]) -> bool:
@@ -158,7 +160,7 @@ def is_mounted(pod: Mapping[str, Any], secret: str) -> bool:
 # --- name cache -----------------------------------------------------------------------------------------------------------
 # How long the nodes' JVMs remember names: pods get new addresses at every move (docs/decisions/0002-addresses.md).
 #
-# With Java's default of 30 seconds the controller goes on calling a restarted broker at its old address for so long.
+# With Java's default the controller goes on connecting to a restarted broker's old address for 30 seconds.
 
 JVM_VARIABLE = "JAVA_TOOL_OPTIONS"
 """The JVM itself reads it, so it works whatever an image's start script does."""
@@ -193,13 +195,12 @@ def own_name_cache(environment: Sequence[Mapping[str, Any]]) -> list[Mapping[str
 
 
 # --- disks ----------------------------------------------------------------------------------------------------------------
-# What only a broker's disk tells, reported by an init container when its pod starts.
+# What only a broker's disk shows, reported by an init container when its pod starts.
 #
-# Two things stop a broker and are told nowhere else: a log directory formatted by `kafka-storage` (meta.properties of
-# version 1), with which a broker on plain ZooKeeper refuses to start, and a partition directory without
-# `partition.metadata`, whose log has no topic id (KAFKA-21022). The container needs /bin/sh and nothing else, and it ends
-# with 0 whatever happens: a
-# report that fails must not keep a broker down.
+# Two things stop a broker and show nowhere else: a log directory formatted by `kafka-storage` (meta.properties of version
+# 1), with which a broker on plain ZooKeeper refuses to start, and a partition directory without `partition.metadata`, whose
+# log has no topic id (KAFKA-21022). The container needs /bin/sh and nothing else, and it ends with 0 whatever happens: a
+# report that fails must not stop a broker from starting.
 
 NOT_DATA = ("configMap", "secret", "downwardAPI", "projected")
 
@@ -254,7 +255,7 @@ def disks_container(pod: Mapping[str, Any], broker: Mapping[str, Any]) -> dict[s
     """
     no_data = {volume["name"] for volume in pod.get("volumes", []) if any(source in volume for source in NOT_DATA)}
     mounts = [mount for mount in broker.get("volumeMounts", []) if mount["name"] not in no_data]
-    container: dict[str, Any] = {
+    container = {
         "name": DISKS,
         "image": broker["image"],
         "command": ["/bin/sh", "-c", DISKS_SCRIPT, DISKS, *(mount["mountPath"] for mount in mounts)],
@@ -264,21 +265,18 @@ def disks_container(pod: Mapping[str, Any], broker: Mapping[str, Any]) -> dict[s
             for mount in mounts
         ],
     }
-    kept = ["imagePullPolicy", "securityContext", "resources"]
-    if any("subPathExpr" in mount for mount in mounts):
-        kept += ["env", "envFrom"]                     # the expression may name any variable of the broker's
-    return container | {key: broker[key] for key in kept if key in broker}
+    return container | _shared_with(broker, mounts)
 
 
 # --- reach ----------------------------------------------------------------------------------------------------------------
 # Whether controllers reach the brokers, reported by an init container when a controller's pod starts.
 #
-# Once Kafka has claimed the cluster its controllers tell every broker who leads what, over the brokers' own inter-broker
-# listener. A network that lets nobody but brokers in there shows only then, as brokers that hear of nothing. So brokers are
-# asked before, from the very pods; and where one answers, the door tries whether it lets them in (door/door.sh).
+# Once Kafka has claimed the cluster its controllers send every broker who leads what, to the brokers' own inter-broker
+# listener. Only then it would show that a network admits nobody but brokers there. So brokers are asked before, from the
+# controllers' own pods; and where one answers, the door tries to log in (door/door.sh).
 
 def reach_container(addresses: Sequence[str], controller: Mapping[str, Any]) -> dict[str, Any]:
     """The init container for these `host:port`, or tls://host:port, with the image, resources and security of
     `controller`."""
-    return beside(controller, REACH_CONTAINER, ["bash", "-c", REACH, REACH_CONTAINER, *addresses],
-                        [{"name": FILES_VOLUME, "mountPath": RUN}])
+    return init_like(controller, REACH_CONTAINER, ["bash", "-c", REACH, REACH_CONTAINER, *addresses],
+                     [{"name": FILES_VOLUME, "mountPath": RUN}])

@@ -1,4 +1,4 @@
-"""What belongs into Git after Finalize, made of the live objects: what a person would keep, and nothing that restarts a pod.
+"""What belongs into Git after Finalize, made of the live objects: manifests that restart no pod when they are applied.
 
 Left out is what the API server adds by itself: status, uid, versions, managed fields, and values that equal its
 defaults. Everything else stays as it runs, since a template that differs in one word is a restart of every broker.
@@ -62,7 +62,7 @@ _DEFAULTS: Mapping[str, _Defaults] = {
 _CHOSEN_BY_THE_CLUSTER = {"Service": ("ipFamilies",)}
 
 
-def kept(live: Mapping[str, Any], migration: str) -> dict[str, Any]:
+def manifest_of(live: Mapping[str, Any], migration: str) -> dict[str, Any]:
     """A live StatefulSet, Service or PodDisruptionBudget as its manifest, labelled with the migration it comes from."""
     kind = live["kind"]
     spec = _without(live["spec"], _DEFAULTS[kind])
@@ -71,7 +71,7 @@ def kept(live: Mapping[str, Any], migration: str) -> dict[str, Any]:
     return {"apiVersion": live["apiVersion"], "kind": kind, "metadata": _metadata(live, migration), "spec": spec}
 
 
-def kept_secret(live: Mapping[str, Any], migration: str) -> dict[str, Any]:
+def secret_manifest(live: Mapping[str, Any], migration: str) -> dict[str, Any]:
     """A live Secret as its manifest; what is text stays readable."""
     texts: dict[str, str] = {}
     others: dict[str, str] = {}
@@ -85,9 +85,9 @@ def kept_secret(live: Mapping[str, Any], migration: str) -> dict[str, Any]:
     return found | ({"stringData": texts} if texts else {}) | ({"data": others} if others else {})
 
 
-def kept_stateful_set(live: Mapping[str, Any], migration: str, original: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A live StatefulSet as its manifest; `original` is what we keep of a brokers' one: its update strategy is back."""
-    manifest = kept(live, migration)
+def stateful_set_manifest(live: Mapping[str, Any], migration: str, original: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A live StatefulSet as its manifest, with the update strategy of `original`, the backup of a brokers' one."""
+    manifest = manifest_of(live, migration)
     if original is not None:
         manifest["spec"]["updateStrategy"] = dict(original["updateStrategy"])
     return manifest

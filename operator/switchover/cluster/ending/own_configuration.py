@@ -25,7 +25,7 @@ PREFIXES = {StartPreset.CONFLUENT: "KAFKA_", StartPreset.BITNAMI: "KAFKA_CFG_"}
 
 
 def lines(edits: Mapping[str, str], script: str, cluster_id: str) -> Iterator[str]:
-    """Of the edits of each pod in the mode KRaft, which are the same but for the node's id. `script` tells whose image it
+    """Of the edits of each pod in the mode KRaft, which are the same but for the node's id. `script` shows whose image it
     is."""
     preset = next((preset for preset, layout in LAYOUTS.items() if layout.script == script), None)
     prefix = PREFIXES.get(preset) if preset is not None else None
@@ -34,17 +34,17 @@ def lines(edits: Mapping[str, str], script: str, cluster_id: str) -> Iterator[st
     for key in dict.fromkeys(key for settings in own.values() for key in settings):
         values = {pod: settings[key] for pod, settings in own.items() if key in settings}
         each = ", ".join(f"{pod} {value}" for pod, value in values.items())
-        told = f": {each}" if len(set(values.values())) > 1 else f"={next(iter(values.values()))}"
-        yield f"{key}{told}{_variable(key, prefix)}"
+        wanted = f": {each}" if len(set(values.values())) > 1 else f"={next(iter(values.values()))}"
+        yield f"{key}{wanted}{_variable(key, prefix)}"
     for directive in first.split("\n"):
         operation, _, rest = directive.partition(" ")
-        words = rest.split(" ")
+        given = rest.split(" ")
         if operation == "join":
-            yield f"{words[0]}: add {words[1]}; where it is not set, to {words[2]}{_variable(words[0], prefix)}"
+            yield f"{given[0]}: add {given[1]}; where it is not set, to {given[2]}{_variable(given[0], prefix)}"
         elif operation == "swap":
-            yield f"{words[0]}={words[2]} where it is {words[1]}{_variable(words[0], prefix)}"
+            yield f"{given[0]}={given[2]} where it is {given[1]}{_variable(given[0], prefix)}"
         elif operation == "copy":
-            yield f"{words[0]}: as {words[1]} was, where it is not set{_variable(words[0], prefix)}"
+            yield f"{given[0]}: as {given[1]} was, where it is not set{_variable(given[0], prefix)}"
     if dropped := [directive.partition(" ")[2] for directive in first.split("\n") if directive.startswith("drop ")]:
         yield f"and without: {', '.join(f'{key}*' if key.endswith('.') else key for key in dropped)}"
     if preset is StartPreset.CONFLUENT:
@@ -85,7 +85,7 @@ _LISTENER = re.compile(r"(?P<name>[^:/,]+)://(?P<host>\[[^\]]*\]|[^:,]*):(?P<por
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A key that would differ: what reaches Kafka, and what it must be, in words."""
+    """A key that would differ: what reaches Kafka, and what it must be, as a message says it."""
 
     key: str
     found: str
@@ -107,8 +107,8 @@ class Broker:
 
 def log_dirs(settings: Settings) -> tuple[str, ...]:
     """Where a broker has its data."""
-    told = settings.get("log.dirs") or settings.get("log.dir") or "/tmp/kafka-logs"
-    return tuple(normpath(each.strip()) for each in told.split(",") if each.strip())
+    listed = settings.get("log.dirs") or settings.get("log.dir") or "/tmp/kafka-logs"
+    return tuple(normpath(each.strip()) for each in listed.split(",") if each.strip())
 
 
 def metadata_dir(settings: Settings) -> str:
@@ -125,8 +125,8 @@ def differences(found: Settings, broker: Broker) -> tuple[Difference, ...]:
 def _identity(found: Settings, broker: Broker) -> Iterator[Difference]:
     if (roles := found.get("process.roles", "")) != "broker":
         yield Difference("process.roles", roles, "be broker")
-    told = {key: found[key] for key in ("node.id", "broker.id") if key in found}    # each stands for the other
-    for key, value in (told or {"node.id": ""}).items():
+    ids = {key: found[key] for key in ("node.id", "broker.id") if key in found}     # either is enough
+    for key, value in (ids or {"node.id": ""}).items():
         if value != str(broker.node_id):
             yield Difference(key, value, f"be {broker.node_id}, the id of {broker.pod}")
     if found.get(MIGRATION_FLAG, "false").lower() != "false":
@@ -221,8 +221,8 @@ def _listen(settings: Settings) -> dict[str, str]:
 def _advertise(settings: Settings) -> dict[str, tuple[str, str]]:
     """What is advertised of it: what it listens on, where nothing else is said."""
     controllers = _names(settings.get(CONTROLLERS, ""))
-    told = settings.get(ADVERTISED) or settings.get(LISTENERS) or "PLAINTEXT://:9092"
-    return {name: endpoint for name, endpoint in _endpoints(told).items() if name not in controllers}
+    listed = settings.get(ADVERTISED) or settings.get(LISTENERS) or "PLAINTEXT://:9092"
+    return {name: endpoint for name, endpoint in _endpoints(listed).items() if name not in controllers}
 
 
 def _same_host(found: str, now: str, addresses: Collection[str]) -> bool:
@@ -232,9 +232,9 @@ def _same_host(found: str, now: str, addresses: Collection[str]) -> bool:
 
 def _map(settings: Settings) -> dict[str, str]:
     """Where it is not set, a controllers' listener is PLAINTEXT, unless something encrypts or authenticates."""
-    told = settings.get(PROTOCOL_MAP)
-    found = protocols(told or DEFAULT_PROTOCOL_MAP)
+    setting = settings.get(PROTOCOL_MAP)
+    found = protocols(setting or DEFAULT_PROTOCOL_MAP)
     controllers = _names(settings.get(CONTROLLERS, ""))
-    if not told and {*controllers, *_listen(settings)}.isdisjoint(found.keys() - {"PLAINTEXT"}):
+    if not setting and {*controllers, *_listen(settings)}.isdisjoint(found.keys() - {"PLAINTEXT"}):
         found |= dict.fromkeys((each for each in controllers if each != "PLAINTEXT"), "PLAINTEXT")
     return found

@@ -78,17 +78,17 @@ def goes_first(picture: Picture, workload: str) -> Observed[Broker]:
         return left
     pod = next((name for name in left.value if name.rpartition("-")[0] == workload), "")
     if not pod or (found := picture.pod_of(pod)) is None:
-        return Unknown(f"no pod of StatefulSet {workload} is there that could be rolled")
+        return Unknown(f"StatefulSet {workload} has no pod that could be rolled")
     settings = picture.facts.broker_settings.get(node_id := picture.brokers[pod], NOT_ASKED)
     if not isinstance(settings, Known):
         return settings
-    told = {key: value for key, value in settings.value.items() if key in KEYS}
-    return Known(Broker(pod, node_id, found.ips, told), settings.at)
+    compared = {key: value for key, value in settings.value.items() if key in KEYS}
+    return Known(Broker(pod, node_id, found.ips, compared), settings.at)
 
 
 def digest(workload: Workload, brokers: BrokerSet) -> str | None:
     """Of what its Job is made of: the template without ours, what the spec says of it, and our scripts, which change with a
-    release. None where nobody can tell which container of it runs Kafka."""
+    release. None where it is not known which container of it runs Kafka."""
     try:
         theirs = template.without_ours(workload.template, brokers)
     except ContainerMissing:
@@ -97,11 +97,11 @@ def digest(workload: Workload, brokers: BrokerSet) -> str | None:
 
 
 def compared_with(job: JobRun) -> Broker | None:
-    """The broker with which a Job is compared; None for a Job that does not tell."""
+    """The broker with which a Job is compared; None for a Job that does not say."""
     try:
-        told = foreign_json.parsed(job.given.get(COMPARED_WITH, ""))
-        settings = {str(key): str(value) for key, value in told["settings"].items()}
-        return Broker(str(told["pod"]), int(told["id"]), tuple(map(str, told["addresses"])), settings)
+        found = foreign_json.parsed(job.given.get(COMPARED_WITH, ""))
+        settings = {str(key): str(value) for key, value in found["settings"].items()}
+        return Broker(str(found["pod"]), int(found["id"]), tuple(map(str, found["addresses"])), settings)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -112,10 +112,10 @@ def compared_with(job: JobRun) -> Broker | None:
 def _manifest(picture: Picture, workload: Workload, tries: str, broker: Broker) -> Mapping[str, Any]:
     labels = names.labels(picture.name)
     placed = labels_that_place(workload.template, (workload.selector, *workload.selectors.values()))
-    told = {"pod": broker.pod, "id": broker.node_id, "addresses": list(broker.addresses), "settings": broker.settings}
+    compared = {"pod": broker.pod, "id": broker.node_id, "addresses": list(broker.addresses), "settings": broker.settings}
     pod = picture.pod_of(broker.pod)
     given = {NONCE: names.digest([picture.uid, picture.now, workload.name]), TRIES: tries,
-             COMPARED_WITH: json.dumps(told, sort_keys=True)}
+             COMPARED_WITH: json.dumps(compared, sort_keys=True)}
     return {
         "apiVersion": "batch/v1", "kind": "Job",
         "metadata": {
@@ -159,7 +159,7 @@ def _pod(workload: Workload, brokers: BrokerSet, broker: Broker, node: str, clus
             *there, *(node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ())]}},
         "volumes": [*volumes, *mount.DIRECTORIES],
         "initContainers": [{**each, "terminationMessagePolicy": "FallbackToLogsOnError"} for each in (
-            _laid_out(container, data, broker, cluster_id, given), _kept(container, script), *others)],
+            _laid_out(container, data, broker, cluster_id, given), _copied(container, script), *others)],
         "containers": [{**container, "volumeMounts": _mounts(script, container),
                         "terminationMessagePolicy": "FallbackToLogsOnError"}],
     }}
@@ -170,12 +170,12 @@ def _with_requests(container: Mapping[str, Any], requests: Mapping[str, str]) ->
 
 
 def _as_the_broker(container: Mapping[str, Any], known: Mapping[str, str]) -> dict[str, Any]:
-    """A container that is told of its pod what it would be told in the broker's: the pod of a Job has another name."""
-    def told(variable: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A container whose variables say of its pod what they would in the broker's: the pod of a Job has another name."""
+    def replaced(variable: Mapping[str, Any]) -> Mapping[str, Any]:
         path = ((variable.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath", "")
         return {"name": variable["name"], "value": known[path]} if path in known else variable
 
-    return {**container, **({"env": [told(each) for each in container["env"]]} if container.get("env") else {})}
+    return {**container, **({"env": [replaced(each) for each in container["env"]]} if container.get("env") else {})}
 
 
 def _volumes(pod: Mapping[str, Any], claims: Sequence[str]) -> list[Mapping[str, Any]]:
@@ -187,9 +187,9 @@ def _volumes(pod: Mapping[str, Any], claims: Sequence[str]) -> list[Mapping[str,
         used = [each for each in mounted if each["name"] == volume["name"]]
         return any(kind in volume for kind in READ_ONLY) or (bool(used) and all(each.get("readOnly") for each in used))
 
-    kept = [each if is_read(each) else {"name": each["name"], "emptyDir": {}}
-            for each in pod.get("volumes") or () if each["name"] not in claims]
-    return [*kept, *({"name": claim, "emptyDir": {}} for claim in claims)]
+    own = [each if is_read(each) else {"name": each["name"], "emptyDir": {}}
+           for each in pod.get("volumes") or () if each["name"] not in claims]
+    return [*own, *({"name": claim, "emptyDir": {}} for claim in claims)]
 
 
 def _laid_out(container: Mapping[str, Any], data: Sequence[str], broker: Broker, cluster_id: str,
@@ -199,14 +199,14 @@ def _laid_out(container: Mapping[str, Any], data: Sequence[str], broker: Broker,
     mounted = {found["mountPath"]: found for found in below.values() if found is not None}
     meta = f"version=0\nbroker.id={broker.node_id}\ncluster.id={cluster_id}\n"
     edits = f"{EDITS}marker {given[NONCE]}\n"
-    found = mount.beside(
+    found = mount.init_like(
         container, LAID_OUT,
         ["bash", "-c", TRIAL, LAID_OUT, DOOR, edits, meta, *(each for each, found in below.items() if found is not None)],
         [*mounted.values(), {"name": mount.RUN_VOLUME, "mountPath": mount.RUN}])
     return found | {"env": [*({"name": key, "value": value} for key, value in given.items()), *(found.get("env") or ())]}
 
 
-def _kept(container: Mapping[str, Any], script: str) -> dict[str, Any]:
+def _copied(container: Mapping[str, Any], script: str) -> dict[str, Any]:
     """The init container that copies the start script."""
     found = mount.init_container(script, container)
     return found | {"env": [*(found.get("env") or ()), {"name": "SWITCHOVER_ADVICE", "value": ""}]}

@@ -1,4 +1,4 @@
-"""What of a pod asks for ZooKeeper by itself, whatever Kafka does (with ZooKeeper gone it never starts again), and where
+"""What in a pod asks for ZooKeeper by itself, whatever Kafka does (once ZooKeeper is gone it never starts again), and where
 ZooKeeper's servers run."""
 
 import re
@@ -28,7 +28,7 @@ def users(template: Mapping[str, Any], connect: str) -> tuple[str, ...]:
     """
     named = "|".join(map(re.escape, hosts(connect)))
     asks = re.compile(rf"(?<![\w.-])({named})(?![\w-])|{_TOOLS}", re.IGNORECASE)
-    return (*(who for who, _, words in _named(template["spec"]) if asks.search(" ".join(map(str, words)))),
+    return (*(who for who, _, command in _named(template["spec"]) if asks.search(" ".join(map(str, command)))),
             *_entrypoints(template["spec"]))
 
 
@@ -41,23 +41,23 @@ def suspects(template: Mapping[str, Any], connect: str, kafka: str) -> tuple[str
     ports = {server.rpartition(":")[2] for server in connect.partition("/")[0].split(",")}
     seems = re.compile(rf"{_SEEMS}|(?<![\w.])({'|'.join(map(re.escape, sorted(ports)))})(?![\w.])", re.IGNORECASE)
     found: list[str] = []
-    for who, words, variables in _resolved(pod, kafka):
-        text = " ".join((*words, *(f"{name}={value}" for name, value in variables.items())))
+    for who, command, variables in _resolved(pod, kafka):
+        text = " ".join((*command, *(f"{name}={value}" for name, value in variables.items())))
         if who not in known and seems.search(_KAFKAS.sub("", text)):
             found.append(who)
     return tuple(found)
 
 
 def _resolved(pod: Mapping[str, Any], kafka: str) -> Iterator[tuple[str, Sequence[str], Mapping[str, str]]]:
-    """Each command with its variables' values in it, and the variables that somebody else than Kafka reads."""
+    """Each command with its variables' values in it, and the variables that anything but Kafka reads."""
     own = {container["name"]: {item["name"]: str(item.get("value", "")) for item in container.get("env") or ()}
            for container in (*(pod.get("initContainers") or ()), *(pod.get("containers") or ()))}
-    for who, name, words in _named(pod):
-        yield who, [_expanded(str(word), own[name]) for word in words], {} if name == kafka else own[name]
+    for who, name, command in _named(pod):
+        yield who, [_expanded(str(word), own[name]) for word in command], {} if name == kafka else own[name]
     for container in pod.get("containers") or ():
         if (name := container["name"]) != kafka:
-            words = (*(container.get("command") or ()), *(container.get("args") or ()))
-            yield f"container {name}", [_expanded(str(word), own[name]) for word in words], own[name]
+            command = (*(container.get("command") or ()), *(container.get("args") or ()))
+            yield f"container {name}", [_expanded(str(word), own[name]) for word in command], own[name]
 
 
 def _expanded(word: str, variables: Mapping[str, str]) -> str:
@@ -73,7 +73,7 @@ def _entrypoints(pod: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _named(pod: Mapping[str, Any]) -> Iterator[tuple[str, str, Sequence[Any]]]:
-    """What runs a command beside the containers' own, in words, its container, and the command."""
+    """What runs a command other than the containers' own, as a message names it, its container, and the command."""
     for container in pod.get("initContainers") or ():
         name = container["name"]
         yield f"init container {name}", name, (*(container.get("command") or ()), *(container.get("args") or ()))
@@ -141,8 +141,8 @@ def _scale(picture: Picture, replicas: str) -> str:
 
 def _sets(picture: Picture, host: str) -> Iterator[tuple[str, str, bool]]:
     """Namespace and name of each StatefulSet behind a host, and whether the host is one server of it."""
-    told, service = picture.facts.zookeeper_sets, _service(host, picture.namespace)
-    if isinstance(told, Known) and service in told.value:
-        yield from ((picture.namespace, name, False) for name in told.value[service])
+    known, service = picture.facts.zookeeper_sets, _service(host, picture.namespace)
+    if isinstance(known, Known) and service in known.value:
+        yield from ((picture.namespace, name, False) for name in known.value[service])
     elif (pod := _POD.fullmatch(host.lower())) is not None:
         yield pod["namespace"] or picture.namespace, pod["set"], True

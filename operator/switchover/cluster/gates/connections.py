@@ -37,12 +37,12 @@ def check_listener_credentials(picture: Picture) -> Verdict:
             raise Unusable(credentials)
         wanted = listener.node_settings(own, credentials)
     except Unusable as why:
-        return fail(LISTENER_CREDENTIALS_UNUSABLE, f"{secret}: {why}; no node is moved, since its file could not be written",
-                    subject=secret, unblocks="put the Secret back as it was")
+        return fail(LISTENER_CREDENTIALS_UNUSABLE, f"{secret}: {why}; no node is moved, since edits cannot be written",
+                    subject=secret, unblocks="restore the Secret as it was")
     if not listener.same_login(wanted, picture.controller_files):
         return fail(LISTENER_CREDENTIALS_CHANGED, f"the user or password in {secret} is not the one that the controllers"
                     " run with: a node that starts now could not talk to the others", subject=secret,
-                    unblocks="put the old user and password back until the migration has ended")
+                    unblocks="restore the old user and password until the migration has ended")
     return passed("the credentials of the controllers' listener are as they were")
 
 
@@ -50,17 +50,17 @@ LISTENER_CREDENTIALS: Gate[Picture] = Gate("ListenerCredentials", check_listener
 
 
 # --- reach ----------------------------------------------------------------------------------------------------------------
-# That controllers can tell the brokers what they decide, before they have anything to decide.
+# Controllers reach the brokers, before they have anything to send them.
 
 def check_controllers_reach_brokers(picture: Picture) -> Verdict:
     """Every broker's inter-broker listener has answered every controller's pod when it started."""
     state = kubernetes_of(picture)
     workload = state.controllers
     if workload is None:
-        told = picture.told_by_controllers()
-        if not isinstance(told, Known):
-            return unknown(REACH_UNKNOWN, f"{told.why}, so no controller could try it, and none is made", subject="brokers",
-                           unblocks="every broker runs, and is registered")
+        addresses = picture.listeners_for_controllers()
+        if not isinstance(addresses, Known):
+            return unknown(REACH_UNKNOWN, f"{addresses.why}: no controller could try to connect there, so none is created",
+                           subject="brokers", unblocks="wait until every broker runs and is registered")
         return unknown(NOT_OBSERVED, "the controllers' StatefulSet does not exist")
     asks = next((each for each in workload.template["spec"].get("initContainers") or () if each["name"] == REACH), None)
     if asks is None:
@@ -69,7 +69,7 @@ def check_controllers_reach_brokers(picture: Picture) -> Verdict:
         pod = workload.pods.get(name)
         if pod is None or pod.unreached is None:
             return unknown(REACH_UNKNOWN, f"pod {name} has not reported which brokers it reaches", subject=f"pod {name}",
-                           unblocks="its pod starts, and reports")
+                           unblocks="wait until the pod starts and reports")
         if pod.unreached:
             return _out_of_reach(picture, name, pod.unreached)
     if any(word.startswith("tls://") for word in asks.get("command") or ()):
@@ -79,18 +79,18 @@ def check_controllers_reach_brokers(picture: Picture) -> Verdict:
 
 
 def _out_of_reach(picture: Picture, name: str, unreached: Mapping[str, bool]) -> Verdict:
-    """Where nobody takes a connection the network is in the way, else what takes it."""
+    """Where nothing takes a connection the network is in the way, else whatever takes it."""
     own = f"{names.CONTROLLERS_LABEL}={picture.spec.controllers.name}"
     away = [address for address, connected in unreached.items() if not connected]
     silent = [address for address, connected in unreached.items() if connected]
-    told = [*([f"cannot connect to {several(away)}"] if away else []),
-            *([f"gets no answer of Kafka's from {several(silent)}, where something takes the connection"] if silent else [])]
-    cure = [*([f"let pods with the label {own} connect there (NetworkPolicy)"] if away else []),
-            *(["let whatever stands before the broker hand on what these pods send (a mesh's sidecar takes its own mesh's"
-               " connections alone)"] if silent else [])]
-    return wait(BROKERS_OUT_OF_REACH, f"pod {name} {', and '.join(told)}: once the cluster is claimed, brokers would hear"
-                " nothing from their controllers", subject=f"pod {name}", observed=len(unreached), threshold=0,
-                unblocks=f"{'; '.join(cure)}; then {kubectl(picture.namespace, 'delete pod --selector {}', own)}")
+    faults = [*([f"cannot connect to {several(away)}"] if away else []),
+              *([f"connects to {several(silent)}, where Kafka does not answer"] if silent else [])]
+    steps = [*([f"let pods with the label {own} connect there (NetworkPolicy)"] if away else []),
+             *(["let the proxy before the broker pass on what these pods send (a mesh's sidecar accepts only connections of"
+                " its mesh)"] if silent else [])]
+    return wait(BROKERS_OUT_OF_REACH, f"pod {name} {', and '.join(faults)}: after the claim the controllers could not reach"
+                " the brokers", subject=f"pod {name}", observed=len(unreached), threshold=0,
+                unblocks=f"{'; '.join(steps)}; then {kubectl(picture.namespace, 'delete pod --selector {}', own)}")
 
 
 CONTROLLERS_REACH_BROKERS: Gate[Picture] = Gate("ControllersReachBrokers", check_controllers_reach_brokers)

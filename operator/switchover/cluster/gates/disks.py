@@ -1,4 +1,4 @@
-"""What the brokers' disks must tell before a step that would stumble over it
+"""What must hold of the brokers' disks before a step that would fail on it
 (docs/facts/kraft.md#formatted-log-directories), and the volumes that hold the nodes' data."""
 
 from collections.abc import Mapping
@@ -25,11 +25,11 @@ from switchover.text.command import command
 
 
 def _report_again(name: str) -> str:
-    return f"its pod starts again and reports: {command('kubectl delete pod {}', name)} (it comes back in its assigned mode)"
+    return f"restart its pod, which comes back in its assigned mode: {command('kubectl delete pod {}', name)}"
 
 
 def _reports(picture: Picture) -> dict[str, DiskReport]:
-    """Pod name -> report, of every broker but those that still run on plain ZooKeeper and have not started since we ask."""
+    """Pod name -> report, of every broker but those that have run on plain ZooKeeper since before reports were made."""
     seen(picture.facts.kubernetes, NOT_OBSERVED, "Kubernetes")
     found: dict[str, DiskReport] = {}
     for name, broker_id in sorted(picture.brokers.items()):
@@ -40,8 +40,8 @@ def _reports(picture: Picture) -> dict[str, DiskReport]:
         mode = picture.mode(broker_id)
         if not isinstance(mode, Known) or mode.value != NodeMode.ZOOKEEPER:
             silent = pod is None or pod.disks is None
-            told = "has not reported its disks" if silent else "found no log directory on its volumes"
-            raise Unseen(unknown(DISKS_UNKNOWN, f"pod {name} {told}", subject=name))
+            why = "has not reported its disks" if silent else "found no log directory on its volumes"
+            raise Unseen(unknown(DISKS_UNKNOWN, f"pod {name} {why}", subject=name))
     return found
 
 
@@ -52,9 +52,9 @@ def check_disks_allow_rollback(picture: Picture) -> Verdict:
         if report.formatted:
             first = next(iter(report.formatted_directories), "a log directory")
             return fail(LOG_DIRECTORY_FORMATTED, f"{name}: {first} was formatted by kafka-storage (meta.properties of"
-                        " version 1); a broker on plain ZooKeeper refuses to start with it", subject=name,
+                        " version 1): a broker on plain ZooKeeper refuses to start with it", subject=name,
                         observed=f"{report.formatted} of {report.directories} log directories", threshold="none",
-                        unblocks=f"make it version 0 as the runbook shows, then {_report_again(name)}")
+                        unblocks=f"change it to version 0 as the runbook shows, then {_report_again(name)}")
     return passed(f"{sum(report.directories for report in reports.values())} log directories suit plain ZooKeeper mode")
 
 
@@ -67,7 +67,8 @@ def check_topic_ids_on_disk(picture: Picture) -> Verdict:
             return wait(TOPIC_ID_MISSING_ON_DISK, f"{name}: {first} has no partition.metadata, so its log has no topic id"
                         " (KAFKA-21022)", subject=name,
                         observed=f"{report.nameless} of {report.partitions} partition directories", threshold="none",
-                        unblocks=f"move it away if the broker has that partition no more; then {_report_again(name)}")
+                        unblocks="if the broker no longer has that partition, move the directory away; then"
+                        f" {_report_again(name)}")
     return passed(f"{sum(report.partitions for report in reports.values())} partition directories with their topic ids")
 
 
@@ -76,13 +77,13 @@ TOPIC_IDS_ON_DISK: Gate[Picture] = Gate("TopicIdsOnDisk", check_topic_ids_on_dis
 
 
 # --- volumes --------------------------------------------------------------------------------------------------------------
-# Volumes: a claim that was made anew holds none of a node's data. That is an incident, and is told as one.
+# A node with another volume claim has lost its data: that is reported as an incident.
 #
 # The claims are put on record while the controllers are provisioned. A node with another claim is waited for until it has
-# caught up; then that one is on record. The majority of the controllers cannot catch up: there is nobody to learn from.
+# caught up; then that one is on record. A majority of the controllers cannot catch up: nobody has the metadata log then.
 
 SETTLING = (Step.PREFLIGHT, Step.PROVISION_CONTROLLERS)
-"""Steps in which no node depends on the controllers' volumes; on the way back they are removed there."""
+"""Steps in which no node depends on the controllers' volumes; a rollback removes them there."""
 CAUGHT_UP_SECONDS = 60.0
 """A pod must be older before its replicas count: until a broker's session is over, others may list the one before it."""
 
@@ -98,27 +99,27 @@ def check_volumes_kept(picture: Picture) -> Verdict:
         return fail(QUORUM_VOLUMES_LOST, f"the volumes of {', '.join(lost)} are not the ones on record: the majority of the"
                     " controllers has lost the metadata log", subject=lost[0], observed=", ".join(replaced[lost[0]][1]),
                     threshold=", ".join(replaced[lost[0]][0]),
-                    unblocks="delete no other volume and restart no broker; the runbook has the offline ways")
-    return wait(VOLUME_REPLACED, f"{name} runs on another volume than the one on record: its data is gone from it",
+                    unblocks="delete no other volume and restart no broker; follow the runbook of QuorumVolumesLost")
+    return wait(VOLUME_REPLACED, f"{name} runs on another volume than the one on record, without the data of the old one",
                 subject=name, observed=", ".join(now) or "none", threshold=", ".join(before),
-                unblocks=f"{name} catches up from the other nodes; find out who deleted the claim")
+                unblocks=f"wait until {name} has caught up from the other nodes, and find out who deleted the claim")
 
 
 def volumes_on_record(picture: Picture) -> tuple[Mapping[str, tuple[str, ...]], str]:
-    """The claims to keep on record for each node, and a note on those that have just caught up on another one."""
+    """The claims to put on record for each node, and a note on those that have just caught up on another one."""
     replaced = _replaced(picture)
-    kept, caught_up = dict(picture.volumes), []
+    found, caught_up = dict(picture.volumes), []
     for name in picture.position.nodes:
         pod = picture.pod_of(name)
         if pod is None:
             continue
         if name not in replaced:
-            kept[name] = pod.volumes
+            found[name] = pod.volumes
         elif _has_caught_up(picture, name, pod, replaced):
-            kept[name] = pod.volumes
+            found[name] = pod.volumes
             caught_up.append(name)
     note = f"{', '.join(caught_up)} caught up on another volume than before" if caught_up else ""
-    return kept, note
+    return found, note
 
 
 def _replaced(picture: Picture) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:

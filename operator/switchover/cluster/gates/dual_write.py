@@ -46,16 +46,16 @@ CLAIM_SECONDS = 120.0
 SLOWER = 4
 """How many times slower than on the replica the copy may be: a replica's ZooKeeper is on loopback, without a disk."""
 RESCUE_SECONDS = 60.0
-"""How long controllers that were restarted may take to come back before the copy's time counts anew."""
+"""How long controllers that were restarted may take to come back before the copy's time counts again."""
 
 
 def check_claimed(picture: Picture) -> Verdict:
     state = zookeeper_of(picture)
     if state.controller is None:
         return wait(NO_CONTROLLER, "/controller does not exist at this moment", subject="/controller",
-                    unblocks="a controller takes it, within seconds; if none does, look at ZooKeeper's health")
+                    unblocks="wait: a controller takes it within seconds; if none does, check ZooKeeper's health")
     if state.controller.ephemeral or state.controller.node_id not in picture.controllers.values():
-        return wait(NOT_CLAIMED, "the KRaft controllers have not taken over /controller", subject="/controller",
+        return wait(NOT_CLAIMED, "the KRaft controllers have not claimed /controller yet", subject="/controller",
                     observed=f"node {state.controller.node_id}", threshold=f"one of {sorted(picture.controllers.values())}",
                     unblocks=_who_is_missing(picture, state))
     return passed(f"/controller belongs to KRaft controller {state.controller.node_id}")
@@ -67,15 +67,15 @@ def _who_is_missing(picture: Picture, state: ZooKeeperState) -> str:
     if isinstance(log, Known):
         registered = {node_id for node_id, item in log.value.brokers.items() if item.migrating_zk}
         if missing := sorted(set(state.brokers) - registered):
-            return f"brokers {missing} register with the controllers"
-    return "the controllers claim it by themselves; after a repair inside ZooKeeper that can take a minute"
+            return f"wait until brokers {missing} have registered with the controllers"
+    return "wait: the controllers claim it by themselves; after a repair in ZooKeeper that can take a minute"
 
 
 def check_claim_follows_registration(picture: Picture) -> Verdict:
     """With every broker registered the claim follows at once, or after a repair in ZooKeeper within a minute.
 
     A migration driver that lost its ZooKeeper session at the wrong moment never goes on (seen on 3.9.2 after controllers had
-    stood still for longer than their session); the cure is to restart the controllers.
+    stood still for longer than their session); a restart of the controllers ends that.
     """
     log = log_of(picture)
     registered = {node_id for node_id, item in log.brokers.items() if item.migrating_zk and not item.fenced}
@@ -87,30 +87,30 @@ def check_claim_follows_registration(picture: Picture) -> Verdict:
 
 def check_copied(picture: Picture) -> Verdict:
     state = zookeeper_of(picture)
-    # Told even when the log cannot be read: a quorum that died in the middle of the copy is what the watchdog is for.
+    # Reported even when the log cannot be read: a quorum that died in the middle of the copy is what the watchdog is for.
     if state.migration is None or state.migration.offset <= 0:
-        return wait(NOT_COPIED, "the metadata is not copied yet", subject="/migration",
+        return wait(NOT_COPIED, "the controllers have not copied the metadata yet", subject="/migration",
                     observed="absent" if state.migration is None else f"offset {state.migration.offset}",
-                    threshold="offset > 0", unblocks="the controllers finish the copy")
+                    threshold="offset > 0", unblocks="wait until the controllers finish the copy")
     log = log_of(picture)
     if log.migration_state is not MigrationState.MIGRATION or log.open_transaction is not None:
-        told = log.migration_state.name if log.migration_state is not None else "none"
-        return wait(NOT_COPIED, "the metadata log does not say MIGRATION yet", subject="metadata log", observed=told,
-                    threshold="MIGRATION, no open transaction", unblocks="the controllers finish the copy")
+        found = log.migration_state.name if log.migration_state is not None else "none"
+        return wait(NOT_COPIED, "the metadata log does not say MIGRATION yet", subject="metadata log", observed=found,
+                    threshold="MIGRATION, no open transaction", unblocks="wait until the controllers finish the copy")
     return passed(f"copied up to offset {state.migration.offset}")
 
 
 def check_leaders_can_be_elected(picture: Picture) -> Verdict:
-    """A controller rules, ZooKeeper's or KRaft's: whoever stops a broker needs one that elects other leaders."""
+    """A controller is active, ZooKeeper's or KRaft's: a broker may stop only where one elects other leaders."""
     state = zookeeper_of(picture)
     if state.controller is None:
         return wait(NO_CONTROLLER, "/controller does not exist at this moment", subject="/controller",
-                    unblocks="a controller takes it, within seconds; if none does, look at ZooKeeper's health")
-    return check_copied(picture) if is_claimed(state) else passed("ZooKeeper's controller rules")
+                    unblocks="wait: a controller takes it within seconds; if none does, check ZooKeeper's health")
+    return check_copied(picture) if is_claimed(state) else passed("ZooKeeper's controller is active")
 
 
 def check_copy_follows_claim(picture: Picture) -> Verdict:
-    """The watchdog of the claimed-but-not-copied window, in which the cluster has no working controller (1.5)."""
+    """The watchdog of the time between claim and copy, in which the cluster has no working controller."""
     claimed, copied = answered(check_claimed, picture), answered(check_copied, picture)
     if claimed.outcome == "Unknown":
         return claimed
@@ -119,10 +119,10 @@ def check_copy_follows_claim(picture: Picture) -> Verdict:
     if copied.outcome == "Unknown":
         return copied
     return wait(CLAIMED_NOT_COPIED,
-                "the KRaft controllers claimed the cluster and have not copied its metadata: no controller works now, so"
+                "the KRaft controllers have claimed the cluster, but not copied its metadata: no controller works now, so"
                 " no leader can be elected. Restart no broker", subject="/migration",
-                unblocks="look at the controllers' logs for the record that cannot be copied; if they merely died, start"
-                         " them again and the copy is repeated")
+                unblocks="look in the controllers' logs for the record that cannot be copied; if they merely died, start"
+                         " them again: they repeat the copy")
 
 
 def copy_timeout(picture: Picture) -> float:
@@ -156,7 +156,7 @@ def check_dual_write(picture: Picture) -> Verdict:
     state, quorum = zookeeper_of(picture), quorum_of(picture)
     if state.migration is None:
         return fail(MIGRATION_NODE_GONE, "/migration does not exist any more", subject="/migration",
-                    unblocks="find out who deleted it; no step goes on without dual write")
+                    unblocks="find out who deleted it: no step goes on without dual write")
     limits = picture.spec.gates
     age = silence(picture)
     lag = quorum.high_watermark - 1 - state.migration.offset
@@ -164,16 +164,16 @@ def check_dual_write(picture: Picture) -> Verdict:
         return wait(DUAL_WRITE_BEHIND, "metadata written to KRaft has not reached ZooKeeper", subject="/migration",
                     observed=f"{lag} records, {age:.1f} s old",
                     threshold=f"{limits.dual_write_max_lag} records, {limits.dual_write_max_age_seconds} s",
-                    unblocks="the leading controller reaches ZooKeeper again")
+                    unblocks="check that the leading controller reaches ZooKeeper")
     return passed(f"lag {lag}, {age:.1f} s old")
 
 
 def check_driver_alive(picture: Picture) -> Verdict:
-    """The leader's migration driver writes `/migration` twice a second, and tells brokers in ZooKeeper mode who leads what.
+    """The leader's migration driver writes `/migration` twice a second, and sends brokers in ZooKeeper mode who leads what.
 
     One that lost the answer to a write of that node takes it for somebody else's and repeats itself for ever ("Conditional
     update on KRaft Migration ZNode failed", `KafkaZkClient.retryMigrationRequestsUntilConnected` of 3.9.2): seen after
-    ZooKeeper had answered nothing for 20 s. Only another leader claims anew.
+    ZooKeeper had answered nothing for 20 s. Only another leader claims again.
     """
     state = zookeeper_of(picture)
     if copied_under_claim(state) is None:
@@ -181,9 +181,9 @@ def check_driver_alive(picture: Picture) -> Verdict:
     age, limit = silence(picture), picture.spec.gates.dual_write_max_age_seconds
     if age > limit:
         who = f", {leader}," if (leader := leading_controller(picture)) else ""
-        return wait(DUAL_WRITE_STUCK, f"the leading controller{who} writes nothing to ZooKeeper, nor tells brokers in"
-                    " ZooKeeper mode what changes", subject="/migration", observed=f"{age:.0f} s old",
-                    threshold=f"{limit} s", unblocks=f"it reaches ZooKeeper again; {_another_leads(picture)}")
+        return wait(DUAL_WRITE_STUCK, f"the leading controller{who} writes nothing to ZooKeeper, and sends no changes to"
+                    " brokers in ZooKeeper mode", subject="/migration", observed=f"{age:.0f} s old",
+                    threshold=f"{limit} s", unblocks=f"check that it reaches ZooKeeper; {_another_leads(picture)}")
     return passed(f"/migration is {age:.1f} s old")
 
 
@@ -194,19 +194,19 @@ def _another_leads(picture: Picture) -> str:
 
 
 def check_partition_states(picture: Picture) -> Verdict:
-    """A new leader writes all of KRaft's metadata to ZooKeeper, and stands for ever before partitions without a state there
+    """A new leader writes all of KRaft's metadata to ZooKeeper, and never gets past partitions without a state there
     (docs/facts/kraft.md#a-topic-that-grows-while-the-leader-changes). They are looked for while dual write stands still."""
     if not seen(picture.facts.stateless, ZOOKEEPER_UNKNOWN, "/brokers/topics"):
-        return passed("dual write stands before no partition")
+        return passed("no partition stops dual write")
     log_of(picture)
     stands_still(picture)
     found = blocked_writes.missing_states(picture)
     if not found:
-        return passed("dual write stands before no partition")
-    words = blocked_writes.named_states(found)
-    return wait(PARTITIONS_WITHOUT_STATE, f"no metadata reaches ZooKeeper: it has no state of {words}, and the leading"
-                " controller creates none", subject=words.partition(",")[0], observed=len(found),
-                unblocks="Switchover creates what is missing; the controller tries again within a minute")
+        return passed("no partition stops dual write")
+    named = blocked_writes.named_states(found)
+    return wait(PARTITIONS_WITHOUT_STATE, f"no metadata reaches ZooKeeper: it has no state of {named}, and the leading"
+                " controller creates none", subject=named.partition(",")[0], observed=len(found),
+                unblocks="nothing to do: Switchover creates the states, and the controller tries again within a minute")
 
 
 def check_dual_write_begins(picture: Picture) -> Verdict:
@@ -215,17 +215,17 @@ def check_dual_write_begins(picture: Picture) -> Verdict:
     log_of(picture)
     stood = stands_still(picture)
     if answered(check_driver_alive, picture).outcome is Outcome.WAIT:
-        return passed("the driver writes nothing, which is said elsewhere: no record is refused")
+        return passed("the controller writes nothing, which gate DriverAlive reports: no record is refused")
     if found := blocked_writes.unwritable_quotas(picture):
         more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
-        return wait(QUOTA_STOPS_DUAL_WRITE, f"ZooKeeper's side of Kafka does not take the {found[0]}{more}",
+        return wait(QUOTA_STOPS_DUAL_WRITE, f"dual write stops: Kafka cannot write to ZooKeeper the {found[0]}{more}",
                     subject=str(found[0]), observed=f"{found[0].value!r}",
-                    unblocks=f"Switchover changes it through the controllers: {blocked_writes.changed_quota(found[0])}")
+                    unblocks=f"nothing to do: Switchover changes it, {blocked_writes.changed_quota(found[0])}")
     if stood > (limit := picture.spec.gates.dual_write_max_age_seconds):
         return wait(DUAL_WRITE_STANDS_STILL, "the leading controller does not get KRaft's metadata into ZooKeeper",
                     subject="/migration", observed=f"{stood:.0f} s", threshold=f"{limit} s",
-                    unblocks="it writes all of it once; where that does not end, its log names the record that is refused")
-    return passed("nothing stands in the way of dual write")
+                    unblocks="wait: it writes all of it once; if that does not end, its log names the refused record")
+    return passed("nothing stops dual write")
 
 
 CLAIMED: Gate[Picture] = Gate("Claimed", check_claimed)
@@ -246,44 +246,46 @@ DUAL_WRITE_ALIVE: Gate[Picture] = Gate("DualWriteAlive", check_dual_write)
 
 
 # --- parity ---------------------------------------------------------------------------------------------------------------
-# ZooKeeper and KRaft hold the same metadata. The only proof, for this cluster, that dual write loses nothing.
+# ZooKeeper and KRaft hold the same metadata: the only proof, for this cluster, that dual write loses nothing.
 
 DIFFERENCES_NAMED = 3
 """How many differences a message names."""
 PATIENCE_SECONDS = 60.0
+COMPARED_AGAIN = "nothing to do: the next comparison follows within seconds"
 
 
 def check_parity(picture: Picture) -> Verdict:
-    """No difference that persists, by a reading that began after the batch, or else the step, did."""
+    """No difference that lasts, by a reading that began after the batch did, or else the step."""
     seen = picture.facts.parity
     if not isinstance(seen, Known):
-        return unknown(PARITY_UNKNOWN, seen.why, subject="metadata")
+        return unknown(PARITY_UNKNOWN, f"the metadata of ZooKeeper and KRaft has not been compared: {seen.why}",
+                       subject="metadata")
     found = seen.value.differences
     if found:
         more = f"; and {len(found) - DIFFERENCES_NAMED} more" if len(found) > DIFFERENCES_NAMED else ""
         return wait(METADATA_DIFFERS, "; ".join(str(item) for item in found[:DIFFERENCES_NAMED]) + more,
                     subject=f"{found[0].kind} {found[0].key}", observed=len(found), threshold=0,
-                    unblocks=_cure(picture, found))
+                    unblocks=_repair(picture, found))
     at = picture.position
     begun = at.batch.started if at.batch is not None else at.opened if at.opened is not None else at.entered
     if seen.at < begun:
-        return wait(PARITY_UNSETTLED, "the metadata was not compared since this began", subject="metadata",
-                    unblocks="the next comparison, within seconds")
+        return wait(PARITY_UNSETTLED, "the metadata has not been compared since this step or batch began",
+                    subject="metadata", unblocks=COMPARED_AGAIN)
     if not seen.value.proven:
         return wait(PARITY_UNSETTLED, f"{seen.value.unsettled} differences may still be on their way to ZooKeeper",
-                    subject="metadata", observed=seen.value.unsettled, unblocks="the next comparison, within seconds")
+                    subject="metadata", observed=seen.value.unsettled, unblocks=COMPARED_AGAIN)
     return passed("ZooKeeper and KRaft hold the same metadata")
 
 
 def are_ended_by_a_new_leader(found: Sequence[Difference]) -> bool:
     """Whether a restart of the leading controller ends these differences, and nothing is lost by it.
 
-    A new leader writes all of KRaft's metadata over ZooKeeper's, so one difference that is for a person keeps it from all.
+    A new leader writes all of KRaft's metadata over ZooKeeper's, so a single difference that needs a person forbids it.
     * A SCRAM credential that KRaft has: entry scripts write the same password with a new salt to ZooKeeper at each start of
       a broker, past dual write. Brokers on KRaft have never accepted it. One that ZooKeeper alone has would be gone.
     * A quota: no tool of Kafka 3.9 writes one to ZooKeeper, so what is there is the older value (the removal of a client's
       last quota never gets there, docs/runbooks/MetadataDiffers.md).
-    Anything else may be what somebody wants and has told ZooKeeper alone: an access right given or taken away
+    Anything else may be what somebody wants and has written to ZooKeeper alone: an access right given or taken away
     (`kafka-acls.sh --authorizer-properties zookeeper.connect`), a password of a broker, a topic's retention. A topic that
     ZooKeeper lacks can make the full write fail half-way, and a node that cannot be read is passed over by it.
     """
@@ -291,13 +293,13 @@ def are_ended_by_a_new_leader(found: Sequence[Difference]) -> bool:
     return mended and 0 < len(found) < LIMIT           # beyond it there may be others, which are not named
 
 
-def _cure(picture: Picture, found: Sequence[Difference]) -> str:
+def _repair(picture: Picture, found: Sequence[Difference]) -> str:
     command = hand_on_command(picture)
     if not are_ended_by_a_new_leader(found):
-        return f"find out which side is right, as the runbook tells; where it is KRaft's: {command}"
+        return f"find out which side is right, as the runbook shows; if KRaft's is: {command}"
     if picture.position.opened is None:
         return command
-    return f"after a minute Switchover restarts the leading controller, each once in this step; by hand: {command}"
+    return f"after a minute Switchover restarts the leading controller, each once in this step; to do it yourself: {command}"
 
 
 PARITY: Gate[Picture] = Gate("Parity", check_parity, patience=lambda _: PATIENCE_SECONDS, needs=(Need.PARITY,))

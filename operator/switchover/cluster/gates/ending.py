@@ -12,8 +12,8 @@ from switchover.cluster.ending import trial_job, zookeeper_users
 from switchover.cluster.ending.own_configuration import Broker, Difference, differences, log_dirs
 from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.reading import kubernetes_of, log_of, samples, silence, zookeeper_of
-from switchover.engine.gate import Gate, Verdict, fail, passed, seen, several, unknown, wait
+from switchover.cluster.reading import BROKER_ANSWERS, kubernetes_of, log_of, samples, silence, zookeeper_of
+from switchover.engine.gate import SEEN_AGAIN, Gate, Verdict, fail, of, passed, seen, several, unknown, wait
 from switchover.kubernetes.reports import started_with
 from switchover.kubernetes.workloads import JobRun, Workload
 from switchover.metadata.parity import MigrationState
@@ -35,17 +35,17 @@ from switchover.reasons.workloads import CONTAINER_MISSING, OWN_CONFIGURATION_DI
 from switchover.text.command import kubectl
 
 
-def _stood(picture: Picture) -> float:
+def _lasted(picture: Picture) -> float:
     """Seconds since the step was opened."""
     since = picture.position.opened
     return picture.now - since if since is not None else 0.0
 
 
 def check_soaked(picture: Picture) -> Verdict:
-    stood = _stood(picture)
-    if stood < picture.spec.soak_seconds:
-        return wait(SOAKING, "all brokers run on KRaft, dual write goes on", observed=f"{stood:.0f} s",
-                    threshold=f"{picture.spec.soak_seconds} s", unblocks="nothing: the soak ends by itself")
+    lasted = _lasted(picture)
+    if lasted < picture.spec.soak_seconds:
+        return wait(SOAKING, "all brokers run on KRaft, and dual write goes on", observed=f"{lasted:.0f} s",
+                    threshold=f"{picture.spec.soak_seconds} s", unblocks="nothing to do: the soak ends by itself")
     return passed("soaked")
 
 
@@ -53,19 +53,19 @@ def check_finalized(picture: Picture) -> Verdict:
     """POST_MIGRATION is in the log, and no controller is registered with the flag."""
     log = log_of(picture)
     if log.migration_state is not MigrationState.POST_MIGRATION:
-        told = log.migration_state.name if log.migration_state is not None else "none"
-        return wait(NOT_FINALIZED, "the metadata log does not say POST_MIGRATION", subject="metadata log", observed=told,
-                    threshold="POST_MIGRATION", unblocks="a controller without the flag becomes leader")
+        state = log.migration_state.name if log.migration_state is not None else "none"
+        return wait(NOT_FINALIZED, "the metadata log does not say POST_MIGRATION", subject="metadata log", observed=state,
+                    threshold="POST_MIGRATION", unblocks="wait until a controller without the migration flag leads")
     flagged = sorted(node_id for node_id, ready in log.controllers.items() if ready)
     if flagged:
         return wait(CONTROLLER_FLAGGED, f"controllers {flagged} are registered with the migration flag",
                     subject=f"controller {flagged[0]}",
-                    unblocks="they register anew, within seconds of their restart without the flag")
+                    unblocks="wait: they register again within seconds of their restart without the flag")
     return passed("POST_MIGRATION, no controller has the flag")
 
 
 def check_dual_write_ended(picture: Picture) -> Verdict:
-    """`/migration` is not written any more. It stays behind for ever and is evidence of nothing else."""
+    """`/migration` is not written any more. The node itself stays for ever and is evidence of nothing else."""
     state = zookeeper_of(picture)
     if state.migration is None:
         return passed("there is no /migration")
@@ -73,15 +73,16 @@ def check_dual_write_ended(picture: Picture) -> Verdict:
     if age <= picture.spec.gates.dual_write_max_age_seconds:
         return wait(STILL_DUAL_WRITING, "/migration was written a moment ago", subject="/migration",
                     observed=f"{age:.1f} s", threshold=f"> {picture.spec.gates.dual_write_max_age_seconds} s",
-                    unblocks="nothing: nobody writes it any more; if it lasts, find the controller that still has the flag")
+                    unblocks="nothing to do: the writes end; if they do not, find the controller that still has the flag")
     return passed("/migration is frozen")
 
 
 def check_retained(picture: Picture) -> Verdict:
-    stood = _stood(picture)
-    if stood < picture.spec.zookeeper_retention_seconds:
-        return wait(RETAINING, "ZooKeeper is kept", observed=f"{stood:.0f} s",
-                    threshold=f"{picture.spec.zookeeper_retention_seconds} s", unblocks="nothing: this wait ends by itself")
+    lasted = _lasted(picture)
+    if lasted < picture.spec.zookeeper_retention_seconds:
+        return wait(RETAINING, "ZooKeeper stays until its retention is over", observed=f"{lasted:.0f} s",
+                    threshold=f"{picture.spec.zookeeper_retention_seconds} s",
+                    unblocks="nothing to do: this wait ends by itself")
     return passed("retention is over")
 
 
@@ -89,14 +90,14 @@ def check_zookeeper_unused(picture: Picture) -> Verdict:
     """No client is connected to any ZooKeeper server, ourselves not counted, and no node's pod asks for one."""
     for server, connections in sorted(picture.facts.zookeeper_connections.items()):
         if not isinstance(connections, Known):
-            if connections.refused:
-                return unknown(ZOOKEEPER_UNVERIFIED, connections.why, subject=server, unblocks=_without_srvr(picture))
-            return unknown(ZOOKEEPER_UNVERIFIED, connections.why, subject=server)
+            why = of(f"ZooKeeper server {server}", connections.why)
+            return unknown(ZOOKEEPER_UNVERIFIED, why, subject=server,
+                           unblocks=_without_srvr(picture) if connections.refused else SEEN_AGAIN)
         if connections.value:
-            return wait(ZOOKEEPER_IN_USE, f"{connections.value} clients are connected to {server}", subject=server,
-                        observed=connections.value, threshold=0,
-                        unblocks="stop whatever still uses this ZooKeeper; the commands of Kafka's tools count too."
-                                 " Where it is others' too, and stays: spec.zookeeper.shared: true")
+            return wait(ZOOKEEPER_IN_USE, f"{connections.value} clients are connected to ZooKeeper server {server}",
+                        subject=server, observed=connections.value, threshold=0,
+                        unblocks="stop whatever still uses this ZooKeeper, Kafka's command line tools too. If others use it,"
+                                 " and it stays: spec.zookeeper.shared: true")
     if not picture.facts.zookeeper_connections:
         return unknown(ZOOKEEPER_UNVERIFIED, "no ZooKeeper server was asked")
     state = kubernetes_of(picture)
@@ -104,59 +105,59 @@ def check_zookeeper_unused(picture: Picture) -> Verdict:
     controllers = picture.spec.controllers.name
     for name, workload in {**state.brokers, controllers: state.controllers}.items():
         if workload is not None and (asking := ", ".join(zookeeper_users.users(workload.template, connect))):
-            cure = "apply a template without it, and let the pods restart while ZooKeeper is still there"
+            way = "apply a template without it, and let the pods restart while ZooKeeper still runs"
             if name == controllers:
-                cure = (f"take it out of the template: {kubectl(picture.namespace, 'edit statefulset {}', name)}; then"
-                        " delete its pods one at a time, the quorum's leader last, while ZooKeeper is still there")
-            return wait(PODS_NEED_ZOOKEEPER, f"{asking} of StatefulSet {name} asks for ZooKeeper: without it no pod of it"
+                way = ("while ZooKeeper still runs, take it out of the template, then delete its pods one at a time, the"
+                       f" quorum's leader last: {kubectl(picture.namespace, 'edit statefulset {}', name)}")
+            return wait(PODS_NEED_ZOOKEEPER, f"{asking} of StatefulSet {name} asks for ZooKeeper: once that is gone, no pod"
                         " would start again", subject=f"StatefulSet {name}", observed=asking, threshold="none",
-                        unblocks=cure)
+                        unblocks=way)
     return passed("no client is connected to ZooKeeper")
 
 
 def _without_srvr(picture: Picture) -> str:
-    """What helps where a server does not tell who its clients are: one that is stopped has none."""
-    return ("let the operator's pod ask it for srvr; or, once you know that nobody uses this ZooKeeper, stop it, and keep"
-            f" its volumes: {zookeeper_users.stop(picture)}. Where others use it too: spec.zookeeper.shared: true")
+    """What helps where a server does not say who its clients are: one that is stopped has none."""
+    return ("allow the operator's pod to send it srvr. If others use this ZooKeeper too: spec.zookeeper.shared: true. If"
+            f" nobody does, stop it, but leave its volumes: {zookeeper_users.stop(picture)}")
 
 
 def check_zookeeper_released(picture: Picture) -> Verdict:
-    """As above; an ensemble that is shared has other clients, and stays where pods ask for it."""
+    """As above; an ensemble that is shared has other clients, and stays, so that pods may ask for it."""
     if picture.spec.zookeeper.shared:
         return passed("others use this ZooKeeper too")
     return check_zookeeper_unused(picture)
 
 
 def check_zookeeper_stopped(picture: Picture) -> Verdict:
-    """No server accepts a connection: refused, or its name is gone. No answer tells nothing."""
+    """No server accepts a connection: refused, or its name is gone. Silence proves nothing."""
     asked = picture.facts.zookeeper_connections
     up = sorted(server for server, clients in asked.items() if isinstance(clients, Known) and clients.value is not None)
     if up:
         return _not_back(picture) or wait(
-            ZOOKEEPER_RUNS, "nothing seems to use ZooKeeper any more; that is proved by a broker and a controller that"
-            " start while it is stopped", subject=", ".join(up), observed=f"{len(up)} servers accept connections",
+            ZOOKEEPER_RUNS, "nothing seems to use ZooKeeper any more: to prove it, a broker and a controller must start"
+            " while it is stopped", subject=", ".join(up), observed=f"{len(up)} servers accept connections",
             threshold="none",
-            unblocks=f"stop ZooKeeper, and keep its volumes: {zookeeper_users.stop(picture)}; then one broker and one"
-                     " controller are restarted. Where others use it too: spec.zookeeper.shared: true")
+            unblocks="if others use ZooKeeper too: spec.zookeeper.shared: true. If not, stop it, but leave its volumes;"
+                     f" Switchover then restarts one broker and one controller: {zookeeper_users.stop(picture)}")
     for server, clients in sorted(asked.items()):
         seen(clients, ZOOKEEPER_UNVERIFIED, server,
-             "it refuses connections or its name is gone; no answer does not tell that it is stopped")
+             "make sure that it is stopped: it must refuse connections, or its name must be gone; silence is no proof")
     return passed("no server of ZooKeeper accepts a connection") if asked else unknown(
         ZOOKEEPER_UNVERIFIED, "no ZooKeeper server was asked")
 
 
 def _not_back(picture: Picture) -> Verdict | None:
-    """A broker that is down; with one of them ZooKeeper is not asked away."""
+    """A broker that is down: while one is, nobody is asked to stop ZooKeeper."""
     for name, node_id in sorted(picture.brokers.items()):
         pod, answers = picture.pod_of(name), isinstance(picture.facts.answers.get(node_id), Known)
         if pod is None or not pod.ready or not answers:
             why = pod.trouble if pod is not None and pod.trouble else f"{name} is not Ready, or does not answer"
-            return wait(BROKER_SILENT, why, subject=name, unblocks="the broker is back")
+            return wait(BROKER_SILENT, why, subject=name, unblocks=BROKER_ANSWERS)
     return None
 
 
 def check_back_without_zookeeper(picture: Picture) -> Verdict:
-    """The node that was evicted while ZooKeeper is stopped runs again. Where it does not, ZooKeeper is put back first."""
+    """The node that was evicted while ZooKeeper is stopped runs again. Where it does not, ZooKeeper is started first."""
     kubernetes_of(picture)
     for name in picture.batch:
         record, pod = picture.position.nodes[name], picture.pod_of(name)
@@ -166,7 +167,7 @@ def check_back_without_zookeeper(picture: Picture) -> Verdict:
         trouble = f": {pod.trouble}" if pod is not None and pod.trouble else ""
         return wait(NOT_BACK_WITHOUT_ZOOKEEPER, f"{name} was restarted while ZooKeeper is stopped, and does not answer yet"
                     f"{trouble}", subject=name, observed=mode.value if isinstance(mode, Known) else "no answer",
-                    threshold=record.assigned, unblocks="it starts and answers. If it does not, put ZooKeeper back:"
+                    threshold=record.assigned, unblocks="wait until it answers. If it does not, start ZooKeeper again:"
                     f" {zookeeper_users.start(picture)}")
     return passed("nothing waits for ZooKeeper")
 
@@ -187,10 +188,10 @@ BACK_WITHOUT_ZOOKEEPER: Gate[Picture] = Gate(
 
 
 # --- own template ---------------------------------------------------------------------------------------------------------
-# Whether brokers would come back by a template of the user's own: it is tried first, and no broker pays for it.
+# Whether brokers would come back by the user's own template: a Job tries it before any broker has it.
 
 def check_own_template_tried(picture: Picture) -> Verdict:
-    """Of each new template it has been seen what it starts Kafka with, and that is what a broker must run with."""
+    """The settings that each new template starts Kafka with were seen, and are those that a broker must run with."""
     state = kubernetes_of(picture)
     if AcceptedRisk.UNTRIED_TEMPLATE in picture.spec.accepted_risks:
         return passed(f"spec.acceptedRisks has {AcceptedRisk.UNTRIED_TEMPLATE}")
@@ -213,33 +214,33 @@ def _shut(picture: Picture, workload: Workload, original: Mapping[str, Any] | No
         return fail(CONTAINER_MISSING, f"{subject}: {why}", subject=name, unblocks="correct the template")
     job = seen(picture.facts.trials.get(name, NOT_ASKED), NOT_OBSERVED, subject,
                saying=f"the trial of the new template of {subject} was not seen: ")
-    told = started_with(job.message, job.nonce) if job is not None else None
+    found = started_with(job.message, job.nonce) if job is not None else None
     if job is None or job.given.get(trial_job.TRIES) != trial_job.digest(workload, brokers):
         seen(trial_job.goes_first(picture, name), NOT_OBSERVED, subject,
              saying=f"it is not known with what the new template of {subject} must be compared: ")
-        return wait(TRIAL_RUNNING, f"the new template of {subject} is tried in a pod of its own before a broker has it",
+        return wait(TRIAL_RUNNING, f"the new template of {subject} is tried in a Job before a broker has it",
                     subject=subject, unblocks="nothing to do: its Job is created")
     now = trial_job.compared_with(job)
-    if (told is None or now is None) and (job.ended or job.message):
-        words = job.detail or "its pod ended, and Kafka's start script was not run"
-        return fail(TRIAL_FAILED, f"the new template of {subject} does not come to the start of Kafka: {words}."
-                    " No broker has it", subject=f"Job {job.name}", unblocks=_cure(picture, job))
-    if told is None or now is None:
+    if (found is None or now is None) and (job.ended or job.message):
+        why = job.detail or "its pod ended, and Kafka's start script was not run"
+        return fail(TRIAL_FAILED, f"the new template of {subject} did not get as far as starting Kafka: {why}."
+                    " No broker has it", subject=f"Job {job.name}", unblocks=_correct(picture, job))
+    if found is None or now is None:
         return wait(TRIAL_RUNNING, f"the new template of {subject} is tried before a broker has it: {job.detail}",
                     subject=f"Job {job.name}",
-                    unblocks=f"it ends by itself; where there is no room for its pod, or it cannot run, {_accept(picture)}")
-    found = (*differences(told, now), *_moved(workload, picture, now, original))
-    if not found:
+                    unblocks=f"nothing to do: it ends by itself; if its pod cannot run, {_accept(picture)}")
+    differing = (*differences(found, now), *_moved(workload, picture, now, original))
+    if not differing:
         return None
-    first = found[0]
-    return fail(OWN_CONFIGURATION_DIFFERS, f"by the new template of {subject}, tried as {now.pod},"
-                f" {several(found)}. No broker has it", subject=f"Job {job.name}",
+    first = differing[0]
+    return fail(OWN_CONFIGURATION_DIFFERS, f"with the new template of {subject}, tried as {now.pod},"
+                f" {several(differing)}. No broker has it", subject=f"Job {job.name}",
                 observed=f"{first.key}: {first.found or 'not set'}", threshold=f"must {first.wanted}",
-                unblocks=_cure(picture, job))
+                unblocks=_correct(picture, job))
 
 
 def _moved(workload: Workload, picture: Picture, now: Broker, original: Mapping[str, Any] | None) -> list[Difference]:
-    """Log directories that would lie elsewhere than a broker's do now, whatever they are called."""
+    """Log directories that would lie in another place than a broker's do now, whatever they are called."""
     brokers = picture.broker_sets[workload.name]
     if original is None:
         return []
@@ -257,16 +258,15 @@ def _place(container: Mapping[str, Any], path: str) -> str:
     return f"volume {found['name']}, {inner}"
 
 
-def _cure(picture: Picture, job: JobRun) -> str:
-    return ("correct the values or the manifest, and apply it: a template that has changed is tried again by itself; else,"
-            f" {kubectl(picture.namespace, 'delete job {}', job.name)} has it tried again. Where it is meant so:"
-            f" {_accept(picture)}")
+def _correct(picture: Picture, job: JobRun) -> str:
+    return ("correct the values or the manifest and apply it: a changed template is tried again. To try the same one again:"
+            f" {kubectl(picture.namespace, 'delete job {}', job.name)}. If it is meant so, {_accept(picture)}")
 
 
 def _accept(picture: Picture) -> str:
     accepted = {"spec": {"acceptedRisks": [*picture.spec.accepted_risks, AcceptedRisk.UNTRIED_TEMPLATE]}}
     patch = kubectl(picture.namespace, "patch kmig {} --type merge --patch {}", picture.name, accepted)
-    return f"{patch}, then approve HandOver again"
+    return f"accept the risk, then approve HandOver again: {patch}"
 
 
 OWN_TEMPLATE_TRIED: Gate[Picture] = Gate("OwnTemplateTried", check_own_template_tried, needs=(Need.TRIALS,))

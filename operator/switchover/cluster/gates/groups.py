@@ -28,7 +28,7 @@ def check_groups_healthy(picture: Picture) -> Verdict:
         found = seen(sampled, GROUP_UNKNOWN, group.name)
         if not found.expected:
             waits = wait(GROUP_HAS_NO_COMMITS, f"group {group.name} has no committed offset", subject=group.name,
-                         unblocks="the group consumes and commits")
+                         unblocks="wait until the group consumes and commits")
             return _without_members(picture, group.name, waits) or waits
         for row in found.rows:
             if verdict := _trouble(group.name, found, row):
@@ -37,45 +37,46 @@ def check_groups_healthy(picture: Picture) -> Verdict:
 
 
 def _without_members(picture: Picture, name: str, found: Verdict) -> Verdict | None:
-    """The cause of it, where nobody is there who could consume and commit."""
+    """The same with its cause, where the group has no member that could consume and commit."""
     members = picture.facts.members.get(name)
     if not isinstance(members, Known) or members.value.assigned:
         return None
     return wait(GROUP_HAS_NO_MEMBERS, f"group {name} has no members (it is {members.value.state}): {found.message}",
                 subject=found.subject, observed=found.observed, threshold=found.threshold,
-                unblocks="start its consumers, or whatever commits for it; or take it out of spec.gates.groups")
+                unblocks="start its consumers, or whatever commits for it; or remove it from spec.gates.groups")
 
 
 def _trouble(name: str, group: JudgedGroup, row: int) -> Verdict | None:
-    """What a partition holds for, None where it is well."""
+    """What is wrong with a partition, None where it is well."""
     judged, q, partition = group.judged, group.judged.quantities, group.partitions[row]
     found = Found(judged.verdict[row])
     if found is Found.OK or found is Found.IDLE:
         return None
-    subject, told = f"{name} {partition}", f"group {name}: {sentence(partition, judged, row)}"
+    subject, message = f"{name} {partition}", f"group {name}: {sentence(partition, judged, row)}"
     match found:
         case Found.UNKNOWN:
-            return unknown(GROUP_UNKNOWN, told, subject=subject)
+            return unknown(GROUP_UNKNOWN, message, subject=subject)
         case Found.UNCOMMITTED:
-            return wait(GROUP_NEVER_COMMITTED, told, subject=subject, observed="no commit", threshold="a commit",
-                        unblocks="the group consumes and commits there too")
+            return wait(GROUP_NEVER_COMMITTED, message, subject=subject, observed="no commit", threshold="a commit",
+                        unblocks="wait until the group consumes and commits there too")
         case Found.STALLED | Found.STOPPED:
-            return wait(GROUP_STALLED, told, subject=subject, observed=f"{q.stood[row] / 1000:.0f} s",
-                        threshold=f"{judged.quiet_ok[row] / 1000:.0f} s", unblocks="the group commits again")
+            return wait(GROUP_STALLED, message, subject=subject, observed=f"{q.stood[row] / 1000:.0f} s",
+                        threshold=f"{judged.quiet_ok[row] / 1000:.0f} s",
+                        unblocks="wait until the group commits again; the logs of its consumers say why it does not")
         case Found.CATCHING_UP | Found.BEHIND:
-            return wait(GROUP_LAG, told, subject=subject, observed=f"{q.lag[row]} records",
-                        threshold=f"{judged.lag_ok} records", unblocks="the group catches up")
+            return wait(GROUP_LAG, message, subject=subject, observed=f"{q.lag[row]} records",
+                        threshold=f"{judged.lag_ok} records", unblocks="wait until the group has caught up")
         case Found.LOST | Found.BEYOND_END | Found.REWOUND:
-            return wait(GROUP_OFFSETS_WRONG, told, subject=subject, observed=f"committed {q.committed[row]}",
+            return wait(GROUP_OFFSETS_WRONG, message, subject=subject, observed=f"committed {q.committed[row]}",
                         threshold=f"from {q.start[row]} to {q.end[row]}",
-                        unblocks="somebody looks; the group commits where its records are")
+                        unblocks="find out what changed the group's offsets; it must commit where its records are")
 
 
 GROUPS_HEALTHY: Gate[Picture] = Gate("GroupsHealthy", check_groups_healthy, needs=(Need.MEMBERS,))
 
 
 # --- zookeeper groups -----------------------------------------------------------------------------------------------------
-# Brokers leave ZooKeeper only when no consumer group needs it: each that moves vanishes from `/brokers/ids`.
+# Brokers leave ZooKeeper only when no consumer group needs it: each broker that moves leaves `/brokers/ids`.
 
 REMEDIES_NAMED = 3
 
@@ -86,7 +87,7 @@ def check_no_zookeeper_groups(picture: Picture) -> Verdict:
     if not groups:
         return passed("ZooKeeper coordinates no consumer group")
     found = sorted(groups.items())
-    meaning = ("MoveBrokers has begun: its members find no broker that is on KRaft, and no further batch starts"
+    meaning = ("MoveBrokers has begun: its members find no broker that is on KRaft, so no more batches start"
                if picture.position.opened is not None else "its members would find no broker that is on KRaft")
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     return wait(GROUP_ON_ZOOKEEPER, f"{described(*found[0])}{more}; {meaning}", subject=several(name for name, _ in found),

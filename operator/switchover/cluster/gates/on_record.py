@@ -1,7 +1,7 @@
 """The step on record against what is seen: a status is a record, not an order, and anybody may have written it.
 
-What the steps walked before this one have left behind, forward and back: the cluster's id, what the brokers were, the
-claims, the modes that nodes can have, and what the metadata log says.
+What is seen is what the steps before this one left, forward and back: the cluster's id, the backups, the claims, the modes
+that nodes can have, and what the metadata log says.
 """
 
 import json
@@ -20,7 +20,7 @@ from switchover.cluster.picture import Picture, observed_mode
 from switchover.cluster.preflight.brokers import find_unwritable
 from switchover.cluster.reading import is_claimed, kubernetes_of
 from switchover.engine.approvals import PREFLIGHT
-from switchover.engine.gate import Gate, Verdict, answered, fail, gravest, passed, unknown, wait
+from switchover.engine.gate import Gate, Verdict, answered, fail, gravest, of, passed, unknown, wait
 from switchover.engine.position import NodeRecord
 from switchover.engine.record import RECORD
 from switchover.engine.windows import utc
@@ -35,16 +35,16 @@ MIGRATION, POST = MigrationState.MIGRATION, MigrationState.POST_MIGRATION
 _ORDER: Mapping[str, int] = {
     mode: place for sort in (modes.BROKERS, (NodeMode.STOPPED, *modes.RUNNING_CONTROLLERS))
     for place, mode in enumerate(sort)}
-"""How far on its way a node is that is in this mode."""
+"""How far a node in this mode has come."""
 IN_ONE_COMMAND = 5
 """Nodes that a printed command puts on record: it is not to be cut, and the next one is for the others."""
-PUT_BACK = "put back the step that was on record (status.history has the moves)"
+PUT_BACK = "restore the step that was on record (status.history has the moves)"
 
 
 def _contradicted(picture: Picture, seen: str, subject: str, observed: object, threshold: str,
-                  cure: str = PUT_BACK) -> Verdict:
-    told = f"the status says {picture.position.step} and {seen}: something else wrote that status, or it is an older one"
-    return fail(RECORD_CONTRADICTED, told, subject=subject, observed=observed, threshold=threshold, unblocks=cure)
+                  unblocks: str = PUT_BACK) -> Verdict:
+    message = f"the status says {picture.position.step}, but {seen}: something else wrote that status, or it is an older one"
+    return fail(RECORD_CONTRADICTED, message, subject=subject, observed=observed, threshold=threshold, unblocks=unblocks)
 
 
 def find_cluster(picture: Picture) -> Verdict:
@@ -52,32 +52,32 @@ def find_cluster(picture: Picture) -> Verdict:
     at, recorded = picture.position, picture.recorded_cluster
     if at.step == PREFLIGHT or not recorded:
         return passed("no cluster is on record yet")
-    cure = (f"put the id {recorded!r} back where it was changed; if status.clusterId was changed, put back the one that"
-            " brokers and ZooKeeper say")
+    restore = (f"restore the id {recorded!r} where it was changed; if status.clusterId was changed, restore the one that"
+               " brokers and ZooKeeper have")
     try:
         cluster_id(recorded)
     except ValueError as error:
         return fail(CLUSTER_ID_CHANGED, f"status.clusterId: {error}; nothing is moved or written",
-                    subject="status.clusterId", observed=repr(recorded), unblocks=cure)
+                    subject="status.clusterId", observed=repr(recorded), unblocks=restore)
     zookeeper = picture.facts.zookeeper
-    told = {} if picture.step.expected.released or not isinstance(zookeeper, Known) else {
+    answers = {} if picture.step.expected.released or not isinstance(zookeeper, Known) else {
         "ZooKeeper's /cluster/id": zookeeper.value.cluster_id}
-    told |= {f"broker {broker_id}": view.value.cluster_id for broker_id, view in sorted(picture.facts.views.items())
-             if isinstance(view, Known) and view.value.cluster_id}
-    for who, said in told.items():
+    answers |= {f"broker {broker_id}": view.value.cluster_id for broker_id, view in sorted(picture.facts.views.items())
+                if isinstance(view, Known) and view.value.cluster_id}
+    for who, said in answers.items():
         if said != recorded:
-            return fail(CLUSTER_ID_CHANGED, f"{who} says that the cluster is {said[:60]!r}, and Preflight found"
-                        f" {recorded!r}; nothing is moved or written", subject=who, observed=repr(said[:60]),
-                        threshold=repr(recorded), unblocks=cure)
+            return fail(CLUSTER_ID_CHANGED, f"{who} says that the cluster is {said[:60]!r}, but Preflight found"
+                        f" {recorded!r}: nothing is moved or written", subject=who, observed=repr(said[:60]),
+                        threshold=repr(recorded), unblocks=restore)
     return passed("the cluster is the one on record")
 
 
 def find_unwritten(picture: Picture) -> Verdict:
-    """Edits can be written of what is kept of the brokers; before anything is kept Preflight tells it of their settings."""
+    """Edits can be written of what the backups have of the brokers; without a backup Preflight checks their settings."""
     if picture.step.expected.released or not isinstance(state := picture.facts.kubernetes, Known):
         return passed("no edits are written")
-    kept = [name for name in picture.broker_sets if state.value.originals.get(name) is not None]
-    found = (each for each in find_unwritable(picture, kept) if each.outcome is Outcome.FAIL)
+    backed_up = [name for name in picture.broker_sets if state.value.originals.get(name) is not None]
+    found = (each for each in find_unwritable(picture, backed_up) if each.outcome is Outcome.FAIL)
     return gravest(found, "edits can be written of it")
 
 
@@ -91,7 +91,7 @@ def find_claims(picture: Picture) -> Verdict:
         return passed("not read")                               # nothing is done without it
     for name, workload in state.value.brokers.items():
         if workload is None:
-            continue                                            # told by Preflight and by the gates of each step
+            continue                                            # Preflight and the gates of each step report it
         holder, subject = workload.claimed_by, f"StatefulSet {name}"
         if holder == picture.uid and (at.step == PREFLIGHT or not (at.nodes or picture.step.expected.claimed)):
             return _contradicted(picture, f"{subject} is claimed by this migration", subject, holder, "nobody")
@@ -102,7 +102,7 @@ def find_claims(picture: Picture) -> Verdict:
         if not holder and picture.step.expected.claimed and at.direction is Direction.FORWARD:
             return _contradicted(
                 picture, f"{subject} is not claimed by this migration", subject, "nobody", picture.uid,
-                f"if somebody took its annotation off: {_claim_again(picture, name)}; else {PUT_BACK}")
+                f"{PUT_BACK}; if somebody removed its annotation: {_claim_again(picture, name)}")
     return passed("the claims are as the record has them")
 
 
@@ -111,7 +111,7 @@ def _claim_again(picture: Picture, name: str) -> str:
 
 
 def find_originals(picture: Picture) -> Verdict:
-    """What is kept of a StatefulSet is what was written. On the way forward it is written anew until a pod needs it."""
+    """The backup of a StatefulSet is the one that was written. Going forward it is written again until a pod needs it."""
     if picture.step.expected.released:
         return passed("released")
     if not isinstance(state := picture.facts.kubernetes, Known):
@@ -119,19 +119,18 @@ def find_originals(picture: Picture) -> Verdict:
     for name, brokers in picture.broker_sets.items():
         workload = state.value.brokers.get(name)
         forward = picture.position.direction is Direction.FORWARD
-        anew = forward and workload is not None and template.is_untouched(workload, brokers) and (
+        again = forward and workload is not None and template.is_untouched(workload, brokers) and (
             not picture.position.left(picture.pods_of(name), NodeMode.ZOOKEEPER))
-        if picture.keeps(name) is False and not anew:
-            kept = names.original(name, picture.position.attempt)
+        if picture.keeps(name) is False and not again:
+            subject = f"ControllerRevision {picture.original_of(name)}"
             believed = kubectl(picture.namespace, "patch kmig {} --subresource status --type merge --patch {}", picture.name,
                                {"status": {"made": None}})
             return fail(
-                RECORD_CONTRADICTED, f"ControllerRevision {kept} keeps something else of StatefulSet {name} than this"
-                " migration has put there: something else made it, and a rollback would go to it",
-                subject=f"ControllerRevision {kept}",
-                unblocks="put it back from a backup; where you made it yourself, as the runbook of OriginalMissing says,"
+                RECORD_CONTRADICTED, f"{subject} is not the backup of StatefulSet {name} that this migration wrote:"
+                " something else made it, and a rollback would restore it", subject=subject,
+                unblocks="restore it from a backup of yours; if you made it, as the runbook of OriginalMissing shows:"
                          f" {believed}")
-    return passed("what is kept is what was written")
+    return passed("the backups are those that were written")
 
 
 def find_assigned(picture: Picture) -> Verdict:
@@ -140,18 +139,18 @@ def find_assigned(picture: Picture) -> Verdict:
     if not expected.brokers:
         return passed("no node is on record yet")
     if not picture.brokers and expected.claimed:
-        return _contradicted(picture, "has no broker on record", "status.nodes", "none", "every broker")
+        return _contradicted(picture, "no broker is on record", "status.nodes", "none", "every broker")
     for name, record in sorted(at.nodes.items()):
         can = expected.controllers if name in picture.controllers else expected.brokers
         if record.assigned not in can:
-            return _contradicted(picture, f"has {name} assigned to mode {record.assigned}, which this step gives to none",
+            return _contradicted(picture, f"has {name} in mode {record.assigned}, which that step gives to none",
                                  name, record.assigned or "none", " or ".join(sorted(can)))
     return passed("every node is assigned a mode of this step")
 
 
 def find_controller(picture: Picture) -> Verdict:
-    """Before there are controllers KRaft has claimed nothing: new ones beside such a claim would delete topics. Preflight
-    finds it by itself."""
+    """Before there are controllers KRaft has claimed nothing: with such a claim new ones would delete topics. Preflight has
+    a check of its own."""
     at = picture.position
     if at.step == PREFLIGHT or at.direction is Direction.BACKWARD or picture.step.expected.log:
         return passed("there may be a claim")
@@ -162,8 +161,8 @@ def find_controller(picture: Picture) -> Verdict:
 
 
 def find_unprovided(picture: Picture) -> Verdict:
-    """Before they are on record there are no controllers, nor after they are taken back: those that are there are a quorum,
-    and its volumes are no residue. In Preflight they may be those of an earlier object."""
+    """Before they are on record there are no controllers, nor after a rollback has removed them: any that are there are a
+    quorum, whose volumes must stay. In Preflight they may be those of an earlier object."""
     at = picture.position
     here, provides = (picture.plan.index(step) or 0 for step in (at.step, Step.PROVISION_CONTROLLERS))
     none_yet = here < provides or (here == provides and not any(name in at.nodes for name in picture.controllers))
@@ -172,7 +171,7 @@ def find_unprovided(picture: Picture) -> Verdict:
     if not isinstance(state := picture.facts.kubernetes, Known) or state.value.controllers is None:
         return passed("no controllers are seen")                # nothing is done without it
     subject = f"StatefulSet {state.value.controllers.name}"
-    return _contradicted(picture, f"{subject} of its controllers is there", subject, "controllers", "none")
+    return _contradicted(picture, f"{subject} of the controllers exists", subject, "controllers", "none")
 
 
 def find_edits(picture: Picture) -> Verdict:
@@ -200,7 +199,7 @@ def find_edits(picture: Picture) -> Verdict:
     fits = all(mode in (expected.controllers if each in picture.controllers else expected.brokers)
                for each, mode in found.items())
     return _contradicted(
-        picture, f"has {name} assigned to mode {at.nodes[name].assigned}, while its edits are those of {mode}", name, mode,
+        picture, f"has {name} in mode {at.nodes[name].assigned}, while its edits are those of {mode}", name, mode,
         at.nodes[name].assigned, _or_put_on_record(picture, "what the nodes have", [
             operation for index, each in enumerate(at.nodes) if each in sorted(found)[:IN_ONE_COMMAND] for operation in (
                 {"op": "test", "path": f"/status/nodes/{index}/name", "value": each},
@@ -230,28 +229,29 @@ def _runs_in(picture: Picture, record: NodeRecord) -> bool:
 
 
 def _or_put_on_record(picture: Picture, what: str, patch: Sequence[Mapping[str, object]]) -> str:
-    told = kubectl(picture.namespace, "patch kmig {} --subresource=status --type=json --patch {}", picture.name,
-                   json.dumps(patch, separators=(",", ":")))
-    return f"{PUT_BACK}; where no newer status is kept, put on record {what}: {told}"
+    recorded = kubectl(picture.namespace, "patch kmig {} --subresource=status --type=json --patch {}", picture.name,
+                       json.dumps(patch, separators=(",", ":")))
+    return f"{PUT_BACK}; if you have no newer status, put on record {what}: {recorded}"
 
 
 def find_log(picture: Picture) -> Verdict:
     """After Finalize the log must say so; before it, a log that cannot be read is for the gates that read it."""
     at, log = picture.position, picture.facts.log
     if at.direction is Direction.BACKWARD:
-        return _find_way_back(picture)
+        return _find_rollback(picture)
     wanted = picture.step.expected.log
     if not wanted:
         return passed("there need be none yet")
     if not isinstance(log, Known):
         released = picture.step.expected.released
-        return unknown(METADATA_LOG_UNKNOWN, log.why, subject="metadata log") if released else passed("not read")
+        return (unknown(METADATA_LOG_UNKNOWN, of("metadata log", log.why), subject="metadata log") if released
+                else passed("not read"))
     found = log.value.migration_state
     if at.step == picture.plan.point_of_no_return and at.opened is not None:
         wanted = (MIGRATION, POST)
     if found is None or found in wanted:
         return passed("the metadata log says so too")
-    return _contradicted(picture, f"the metadata log {found.name}", at.step, found.name,
+    return _contradicted(picture, f"the metadata log says {found.name}", at.step, found.name,
                          " or ".join(each.name for each in wanted), _to_finalize(picture) if found is POST else PUT_BACK)
 
 
@@ -267,23 +267,23 @@ def _to_finalize(picture: Picture) -> str:
         {"op": "add", "path": "/status/progress/openTime", "value": utc(picture.now)}])
 
 
-def _find_way_back(picture: Picture) -> Verdict:
-    """Nothing is taken back after Finalize, and no controller stops under a broker on KRaft."""
+def _find_rollback(picture: Picture) -> Verdict:
+    """Nothing is taken back after Finalize, and no controller stops while a broker runs on KRaft."""
     at, log = picture.position, picture.facts.log
     if at.step == PREFLIGHT:
-        return passed("it is back: what others do to the cluster since is theirs")
+        return passed("it is rolled back: what happens to the cluster since is not ours")
     if isinstance(log, Known) and log.value.migration_state is POST:
-        return _contradicted(picture, "is in a rollback, where the metadata log says POST_MIGRATION", at.step, POST.name,
+        return _contradicted(picture, "is in a rollback while the metadata log says POST_MIGRATION", at.step, POST.name,
                              "another state")
     if not picture.step.expected.without_kraft:
-        return passed("brokers may run on KRaft still")
+        return passed("brokers may still run on KRaft")
     registered = log.value.brokers.items() if isinstance(log, Known) else ()
     on_kraft = {node_id for node_id, item in registered if not item.migrating_zk and not item.fenced}
     answered = {node_id: picture.mode(node_id) for node_id in picture.facts.views}
     on_kraft |= {node_id for node_id, mode in answered.items()
                  if isinstance(mode, Known) and mode.value == NodeMode.KRAFT}
     if on_kraft:
-        return _contradicted(picture, f"is in a rollback, where broker {min(on_kraft)} runs on KRaft still",
+        return _contradicted(picture, f"is in a rollback while broker {min(on_kraft)} still runs on KRaft",
                              f"broker {min(on_kraft)}", f"brokers {sorted(on_kraft)}", "none")
     return passed("no broker runs on KRaft")
 
@@ -325,8 +325,8 @@ def check_finalize_begun(picture: Picture) -> Verdict:
 
 
 def check_hand_over_begun(picture: Picture) -> Verdict:
-    """The first effect of HandOver is seen: an update strategy as it was, a claim that is taken off, or a broker that runs
-    by a template of the user's own."""
+    """The first effect of HandOver is seen: a restored update strategy, a claim that is removed, or a broker that runs by
+    the user's own template."""
     state = kubernetes_of(picture)
     for name, workload in state.brokers.items():
         original = state.originals.get(name)
@@ -336,8 +336,8 @@ def check_hand_over_begun(picture: Picture) -> Verdict:
         if workload is not None and template.is_users_new(workload, picture.broker_sets[name], original) and any(
                 pod.revision == workload.update_revision for pod in workload.pods.values()):
             return passed(f"a broker of StatefulSet {name} runs by its new template")
-    return wait(AWAITING_APPROVAL, "every StatefulSet is held and claimed still: HandOver has not begun",
-                unblocks="the first StatefulSet is given back")
+    return wait(AWAITING_APPROVAL, "every StatefulSet is still held and claimed: HandOver has not begun",
+                unblocks="the first StatefulSet is handed over")
 
 
 RECORD_HOLDS: Gate[Picture] = Gate(RECORD, check_record_holds)

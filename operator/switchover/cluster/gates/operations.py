@@ -33,16 +33,16 @@ WITHIN_WINDOW: Gate[Picture] = Gate("WithinWindow", check_within_window)
 
 
 # --- rehearsal ------------------------------------------------------------------------------------------------------------
-# What the rehearsal of claim and copy found, before anything of the user's is touched (docs/rehearsal.md).
+# What the rehearsal of claim and copy found, before any of the user's objects is touched (docs/rehearsal.md).
 
 def check_rehearsed(picture: Picture) -> Verdict:
-    """A rehearsal has come to its end and found nothing that stands in the way."""
+    """A rehearsal has finished and found nothing that would end the migration."""
     if not picture.spec.rehearsal.enabled:
         return passed("left out: spec.rehearsal.enabled is false")
     found = _found(picture)
     seconds = found.seconds.get(TO_DUAL_WRITE, 0.0)
-    told = f"claim, copy and dual write of {found.topics} topics took {seconds:.1f} s on a replica"
-    return gravest(_findings(picture, found), told)
+    message = f"claim, copy and dual write of {found.topics} topics took {seconds:.1f} s on a replica"
+    return gravest(_findings(picture, found), message)
 
 
 def check_rehearsed_again(picture: Picture) -> Verdict:
@@ -67,22 +67,22 @@ def _found(picture: Picture) -> Report:
         _tree(picture)
         seen(replica_job.release(picture), REHEARSAL_UNKNOWN, "the brokers' protocol version")
         seen(replica_job.classes_to_try(picture), REHEARSAL_UNKNOWN, "the brokers' own classes")
-        raise Unseen(wait(REHEARSAL_RUNNING, "the replica's Job is not there yet", subject=_job(picture),
+        raise Unseen(wait(REHEARSAL_RUNNING, "the replica's Job does not exist yet", subject=_job(picture),
                           unblocks="nothing to do: it is created"))
     if not job.message and not job.ended:
         raise Unseen(wait(REHEARSAL_RUNNING, job.detail or "the rehearsal runs", subject=_job(picture),
-                          unblocks="it ends by itself"))
+                          unblocks="nothing to do: it ends by itself"))
     found = replica_job.told(job)
     if not isinstance(found, str):
         return found.at(picture.spec.zookeeper.connect)
     if replica_job.is_outdated(picture, job):
-        raise Unseen(wait(REHEARSAL_RUNNING, "the rehearsal could not run, and what it is made of has changed since",
+        raise Unseen(wait(REHEARSAL_RUNNING, "the rehearsal could not run, and its inputs have changed since",
                           subject=_job(picture), unblocks="nothing to do: it is rehearsed again"))
     raise Unseen(fail(
-        REHEARSAL_FAILED, f"the rehearsal did not come to its end: {found}", subject=_job(picture),
-        unblocks=f"mend what it names; it is made again when the spec or the brokers' template has changed, else"
-                 f" {kubectl(picture.namespace, 'delete job {}', replica_job.job_name(picture))};"
-                 " or set spec.rehearsal.enabled to false"))
+        REHEARSAL_FAILED, f"the rehearsal did not finish: {found}", subject=_job(picture),
+        unblocks="repair what it names, or set spec.rehearsal.enabled to false. It runs again once the spec or the brokers'"
+                 " template has changed; to run it now:"
+                 f" {kubectl(picture.namespace, 'delete job {}', replica_job.job_name(picture))}"))
 
 
 def _findings(picture: Picture, found: Report) -> Iterator[Verdict]:
@@ -91,8 +91,8 @@ def _findings(picture: Picture, found: Report) -> Iterator[Verdict]:
         yield Verdict(outcome, each.reason, each.message, each.subject, unblocks=each.cure, severity=each.severity)
     if found.more:
         yield fail(REHEARSAL_INCOMPLETE, f"{found.more} more findings had no room in the report", subject=_job(picture),
-                   unblocks=command("kubectl logs job/{} -c {}", replica_job.job_name(picture), replica_job.CONDUCTOR)
-                   + " has them all")
+                   unblocks="read all of them: "
+                   + command("kubectl logs job/{} -c {}", replica_job.job_name(picture), replica_job.CONDUCTOR))
 
 
 def _job(picture: Picture) -> str:
@@ -109,7 +109,7 @@ REHEARSED_AGAIN: Gate[Picture] = Gate("RehearsedAgain", check_rehearsed_again, n
 SOAK = Step.SOAK.value
 CLOCKS_APART_SECONDS = 300.0
 """How far the clock of whoever took the backups may run ahead of ours."""
-CURE = "take both backups with the commands of the runbook, then set spec.backups: {takenTime, location}, or {skipReason}"
+TAKE_BACKUPS = "take both backups as the runbook shows, then set spec.backups: {takenTime, location}, or {skipReason}"
 
 
 def check_backups_taken(picture: Picture) -> Verdict:
@@ -118,17 +118,17 @@ def check_backups_taken(picture: Picture) -> Verdict:
     if backups is not None and backups.skip_reason is not None:
         return passed(f"backups skipped: {backups.skip_reason}")
     if since is None:
-        return unknown(NOT_OBSERVED, f"the status does not tell when {SOAK} began", subject=SOAK)
+        return unknown(NOT_OBSERVED, f"the status does not say when {SOAK} began", subject=SOAK)
     if backups is None or backups.taken_time is None:
         return wait(BACKUPS_MISSING, "spec.backups does not confirm backups of ZooKeeper and the metadata log",
-                    observed="none", subject="spec.backups", threshold=f"taken after {utc(since)}", unblocks=CURE)
+                    observed="none", subject="spec.backups", threshold=f"taken after {utc(since)}", unblocks=TAKE_BACKUPS)
     taken = backups.taken_time.timestamp()
     if taken > picture.now + CLOCKS_APART_SECONDS:
         return wait(BACKUPS_MISSING, "spec.backups.takenTime is in the future", subject="spec.backups",
-                    observed=utc(taken), threshold=f"not after {utc(picture.now)}", unblocks=CURE)
+                    observed=utc(taken), threshold=f"not after {utc(picture.now)}", unblocks=TAKE_BACKUPS)
     if taken <= since:
-        return wait(BACKUPS_MISSING, "the backups are older than the state in which every broker runs on KRaft",
-                    subject="spec.backups", observed=utc(taken), threshold=f"after {utc(since)}", unblocks=CURE)
+        return wait(BACKUPS_MISSING, "the backups were taken before every broker ran on KRaft",
+                    subject="spec.backups", observed=utc(taken), threshold=f"after {utc(since)}", unblocks=TAKE_BACKUPS)
     return passed(f"backups of {utc(taken)}" + (f" at {backups.location}" if backups.location else ""))
 
 

@@ -14,7 +14,7 @@ from switchover.cluster.reading import (
     samples,
     unless_coming_up,
 )
-from switchover.engine.gate import Gate, Verdict, fail, passed, seen, unknown, wait
+from switchover.engine.gate import Gate, Verdict, fail, of, passed, seen, unknown, wait
 from switchover.kafka.node import NOT_LISTENING, Quorum
 from switchover.metadata.parity import LogImage, MigrationState
 from switchover.reasons.cluster import (
@@ -48,12 +48,12 @@ def check_quorum_up(picture: Picture) -> Verdict:
                     unblocks="wipe the volumes of a controller that belongs to another quorum")
     if quorum.high_watermark < 1:
         return wait(QUORUM_STARTING, "the leader has no high watermark yet", subject=f"controller {quorum.leader_id}",
-                    unblocks="a majority of the controllers fetches from it, within seconds")
+                    unblocks="wait until a majority of the controllers fetches from it, within seconds")
     return _voters_caught_up(picture, quorum)
 
 
 def _voters_caught_up(picture: Picture, quorum: Quorum, spared: frozenset[int] = frozenset()) -> Verdict:
-    """By when the leader was asked: what else is looked at in a pass may take longer than a follower may be silent."""
+    """Measured from when the leader was asked: the rest of a pass may take longer than a follower may be silent."""
     asked = picture.facts.quorum.at if isinstance(picture.facts.quorum, Known) else picture.now
     for node_id, voter in sorted(quorum.voters.items()):
         if node_id == quorum.leader_id or node_id in spared:
@@ -63,10 +63,11 @@ def _voters_caught_up(picture: Picture, quorum: Quorum, spared: frozenset[int] =
         if behind > CAUGHT_UP_RECORDS or age > FETCHED_SECONDS:
             phase = phases_of_controllers(picture).get(node_id)
             return wait(VOTER_BEHIND, f"controller {node_id} does not follow the leader"
-                        + (f": {phase.words}" if phase is not None else ""), subject=f"controller {node_id}",
+                        + (f": {phase.message}" if phase is not None else ""), subject=f"controller {node_id}",
                         observed=f"{behind} records behind, last fetch {age:.1f} s ago",
                         threshold=f"{CAUGHT_UP_RECORDS} records, {FETCHED_SECONDS:.0f} s",
-                        unblocks=f"{phase.look} says more" if phase is not None and phase.in_trouble else "it catches up")
+                        unblocks=f"find out why: {phase.look}" if phase is not None and phase.in_trouble
+                        else "wait until it has caught up")
     return passed(f"leader {quorum.leader_id}, epoch {quorum.leader_epoch}, all voters at the high watermark")
 
 
@@ -81,12 +82,12 @@ def check_controllers_ready(picture: Picture) -> Verdict:
         if not (log.controllers.get(node_id, False) if _registers(log) else answer.zk_migration_ready):
             again = name in picture.position.rescued
             return wait(CONTROLLER_NOT_READY, f"controller {node_id} has not registered as ready to migrate"
-                        + (", nor when it was restarted" if again else ""), subject=f"controller {node_id}",
+                        + (", not even after a restart" if again else ""), subject=f"controller {node_id}",
                         unblocks=f"look at the log of {name}; delete the pod once it can reach the leader" if again else
-                        f"it registers; one that does not within {REGISTRATION_SECONDS:.0f} s is restarted, once")
+                        f"wait until it registers; after {REGISTRATION_SECONDS:.0f} s Switchover restarts it, once")
         if answer.features_epoch < 0:
             return wait(CONTROLLER_STARTING, f"controller {node_id} does not know the finalized features yet",
-                        subject=f"controller {node_id}", unblocks="it reads them from the log, within seconds")
+                        subject=f"controller {node_id}", unblocks="wait: it reads them from the log within seconds")
     return passed("every controller registered as ready")
 
 
@@ -109,12 +110,12 @@ def unregistered(picture: Picture) -> Observed[list[str]]:
 def check_pre_migration(picture: Picture) -> Verdict:
     log = log_of(picture)
     if log.migration_state is MigrationState.NONE:
-        return fail(QUORUM_CANNOT_MIGRATE, "this quorum was first started without the migration flag and can never migrate",
+        return fail(QUORUM_CANNOT_MIGRATE, "the quorum was first started without the migration flag and can never migrate",
                     observed=log.migration_state.name, threshold=MigrationState.PRE_MIGRATION.name,
-                    unblocks="wipe the controllers' volumes and start again")
+                    unblocks="wipe the controllers' volumes and start them again")
     if log.migration_state is None:
         return wait(NO_MIGRATION_STATE, "the metadata log holds no migration state yet", subject="metadata log",
-                    unblocks="the first leader writes it, within seconds")
+                    unblocks="wait: the first leader writes it within seconds")
     protocol = protocol_version(picture)
     if protocol is None:
         return unknown(SETTINGS_UNKNOWN, "the brokers' inter.broker.protocol.version is not known")
@@ -147,7 +148,7 @@ def check_controller_finalized(picture: Picture) -> Verdict:
     for name in picture.batch:
         mode = picture.mode(picture.position.nodes[name].node_id)
         if not isinstance(mode, Known):
-            return wait(CONTROLLER_SILENT, mode.why, subject=name, unblocks="the controller answers")
+            return wait(CONTROLLER_SILENT, of(name, mode.why), subject=name, unblocks=NEW_POD_ANSWERS)
         if mode.value != NodeMode.KRAFT_CONTROLLER:
             return wait(WRONG_MODE, f"{name} still has the migration flag", subject=name, observed=mode.value,
                         threshold=NodeMode.KRAFT_CONTROLLER, unblocks=NEW_POD_ANSWERS)

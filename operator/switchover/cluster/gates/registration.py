@@ -40,18 +40,17 @@ def _registered(picture: Picture, state: ZooKeeperState | None) -> Verdict:
         if (other := not_in_its_mode(picture, name)) is not None:
             return other
         if state is not None and (node_id in state.brokers) != zookeeper_mode:
-            told = "is missing from" if zookeeper_mode else "is still in"
-            return wait(ZOOKEEPER_REGISTRATION, f"broker {node_id} {told} /brokers/ids", subject=name,
+            found = "is missing from" if zookeeper_mode else "is still in"
+            return wait(ZOOKEEPER_REGISTRATION, f"broker {node_id} {found} /brokers/ids in ZooKeeper", subject=name,
                         unblocks=BROKER_REGISTERS if zookeeper_mode
-                        else "its old session with ZooKeeper ends by its timeout")
+                        else "wait: its old session with ZooKeeper ends by its timeout")
         registration = log.brokers.get(node_id)
         if registration is None or registration.migrating_zk != zookeeper_mode:
             return wait(NOT_REGISTERED, f"the metadata log has no registration of broker {node_id} in mode"
                         f" {record.assigned}", subject=name,
-                        unblocks="the broker registers with the controllers; look at its log for the refusal")
+                        unblocks=BROKER_REGISTERS)
         if registration.fenced:
-            return wait(BROKER_FENCED, f"the controllers fence broker {node_id}", subject=name,
-                        unblocks="its heartbeats reach the controllers")
+            return wait(BROKER_FENCED, f"the controllers fence broker {node_id}", subject=name, unblocks=HEARTBEATS_ARRIVE)
     return passed(f"{', '.join(picture.batch)} registered")
 
 
@@ -63,9 +62,9 @@ def check_modes_on_record(picture: Picture) -> Verdict:
             continue
         mode = seen(picture.mode(node_id), BROKER_SILENT, name)
         if mode != record.assigned:
-            return wait(WRONG_MODE, f"{name} does not run in the mode that the status has for it", subject=name,
+            return wait(WRONG_MODE, f"{name} does not run in the mode that status.nodes has for it", subject=name,
                         observed=mode, threshold=record.assigned,
-                        unblocks="it is restarted with its own file; or put status.nodes back as it was")
+                        unblocks="restart it: it comes back in that mode; or restore status.nodes as it was")
     return passed("every broker runs in the mode on record")
 
 
@@ -80,10 +79,12 @@ def check_observers_caught_up(picture: Picture) -> Verdict:
             return wait(OBSERVER_BEHIND, f"broker {node_id} does not follow the metadata log", subject=name,
                         observed="not an observer" if behind is None else f"{behind} records behind",
                         threshold=f"{CAUGHT_UP_RECORDS} records",
-                        unblocks="it fetches from the controllers; if it lasts, see whether it reaches their port")
+                        unblocks="wait until it fetches from the controllers; if it does not, check that it reaches their"
+                        " port")
     return passed("the metadata log is followed")
 
 
+HEARTBEATS_ARRIVE = "wait until its heartbeats reach the controllers; if they do not, its log says why"
 FENCED_SECONDS = 90.0
 """A broker that starts, or whose controller has moved, is unfenced once the JVM has forgotten an old address, after 30 s."""
 
@@ -112,10 +113,10 @@ def _nobody_fenced(picture: Picture, spared: Collection[str]) -> Verdict:
     if not lost:
         return passed("no broker is fenced")
     node_id = brokers[lost[0]]
-    told = f"broker {node_id} {'is fenced' if node_id in log.brokers else 'is not registered'}"
+    message = f"broker {node_id} {'is fenced' if node_id in log.brokers else 'is not registered'}"
     if len(lost) == len(brokers) > 1:
-        told = f"the controllers hear no broker: {', '.join(str(brokers[name]) for name in lost)} are fenced"
-    return wait(BROKER_FENCED, told, subject=lost[0], unblocks="its heartbeats reach the controllers")
+        message = f"the controllers fence every broker: {', '.join(str(brokers[name]) for name in lost)}"
+    return wait(BROKER_FENCED, message, subject=lost[0], unblocks=HEARTBEATS_ARRIVE)
 
 
 def check_others_in_zookeeper(picture: Picture) -> Verdict:
@@ -128,11 +129,11 @@ def check_others_in_zookeeper(picture: Picture) -> Verdict:
     lost = [name for name, node_id in brokers.items() if isinstance(answers[name], Known)
             and state is not None and node_id not in state.brokers]
     if lost:
-        who = f"broker {brokers[lost[0]]} answers, and is" if len(lost) == 1 else (
-            f"brokers {several(brokers[name] for name in lost)} answer, and are")
-        return wait(BROKER_LOST_ZOOKEEPER, f"{who} not in /brokers/ids: no session with ZooKeeper", subject=lost[0],
+        who = f"broker {brokers[lost[0]]} answers, but has" if len(lost) == 1 else (
+            f"brokers {several(brokers[name] for name in lost)} answer, but have")
+        return wait(BROKER_LOST_ZOOKEEPER, f"{who} no session with ZooKeeper: missing from /brokers/ids", subject=lost[0],
                     observed=f"{len(lost)} of {len(brokers)}", threshold="0",
-                    unblocks="they reach ZooKeeper again; their logs say why they do not")
+                    unblocks="check that they reach ZooKeeper; their logs say why they do not")
     for name, mode in answers.items():
         seen(mode, BROKER_SILENT, name)
     return passed("every broker outside the batch that needs ZooKeeper is registered there")
@@ -143,18 +144,18 @@ def check_all_kraft(picture: Picture) -> Verdict:
     state, log = zookeeper_of(picture), log_of(picture)
     if state.brokers:
         return wait(BROKER_ON_ZOOKEEPER, f"brokers {sorted(state.brokers)} are still registered in ZooKeeper",
-                    subject=f"broker {min(state.brokers)}", unblocks="they run in KRaft mode")
+                    subject=f"broker {min(state.brokers)}", unblocks="wait until they run in KRaft mode")
     for name, node_id in sorted(picture.brokers.items()):
         mode = seen(picture.mode(node_id), BROKER_SILENT, name)
         registration = log.brokers.get(node_id)
         if mode not in modes.ON_KRAFT or registration is None or registration.migrating_zk:
             return wait(BROKER_ON_ZOOKEEPER, f"broker {node_id} ({name}) is not in KRaft mode", subject=name,
-                        observed=mode, threshold=NodeMode.KRAFT, unblocks="it runs in KRaft mode")
-    strangers = sorted(
+                        observed=mode, threshold=NodeMode.KRAFT, unblocks="wait until it runs in KRaft mode")
+    others = sorted(
         node_id for node_id, item in log.brokers.items() if item.migrating_zk and node_id not in picture.brokers.values())
-    if strangers:
-        return fail(UNKNOWN_BROKER, f"broker {strangers[0]} is registered in ZooKeeper mode and is none of this migration",
-                    subject=f"broker {strangers[0]}",
+    if others:
+        return fail(UNKNOWN_BROKER, f"broker {others[0]} is registered in ZooKeeper mode, but not part of this migration",
+                    subject=f"broker {others[0]}",
                     unblocks="move or remove it: finalizing would cut it off (KAFKA-20960)")
     return passed("every broker runs in KRaft mode")
 

@@ -1,5 +1,5 @@
-"""Replicas and restarts: what other brokers say, since a restarted broker is no witness for itself, and what it tells the
-controller."""
+"""Replicas and restarts: what other brokers say, since a restarted broker is no witness for itself, and whether it reaches
+the controller."""
 
 from collections.abc import Collection, Iterable
 
@@ -7,8 +7,8 @@ from switchover.answers.observed import Known
 from switchover.cluster import modes
 from switchover.cluster.facts import CaughtUp, Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.reading import kubernetes_of, minima_of, samples
-from switchover.engine.gate import Gate, Unseen, Verdict, passed, seen, unknown, wait
+from switchover.cluster.reading import BROKER_ANSWERS, kubernetes_of, minima_of, samples
+from switchover.engine.gate import Gate, Unseen, Verdict, of, passed, seen, unknown, wait
 from switchover.kafka.node import WholeView, seen_by
 from switchover.reasons.cluster import (
     ADDRESS_REMEMBERED,
@@ -33,7 +33,7 @@ def others_views(picture: Picture, nodes: Iterable[str]) -> dict[int, WholeView]
     views = {broker_id: view for broker_id, view in picture.whole_views.items() if broker_id in others}
     if unreachable or not views:
         why = "; ".join(unreachable) or "there is no other broker to ask"
-        raise Unseen(unknown(NO_WITNESS, f"no other broker can tell whether replicas are in sync: {why}"))
+        raise Unseen(unknown(NO_WITNESS, f"no other broker can confirm that replicas are in sync: {why}"))
     return views
 
 
@@ -65,15 +65,15 @@ def restart_is_safe(picture: Picture, caught: frozenset[CaughtUp]) -> Verdict:
                             f"{name} would have too few replicas in sync without {', '.join(picture.batch)}",
                             subject=name, observed=f"{len(rest)} left in sync, seen by broker {witness}",
                             threshold=f"min.insync.replicas {needed}",
-                            unblocks="smaller batches (spec.rollout.steps): all its replicas are in sync already"
-                            if whole else "its other replicas come back in sync")
+                            unblocks="make the batches smaller (spec.rollout.steps): all its replicas are in sync already"
+                            if whole else "wait until its other replicas are back in sync")
     return passed("every partition keeps its minimum without the batch")
 
 
 def check_addresses_known(picture: Picture) -> Verdict:
-    """Brokers outside the batch call each other where they are: who takes over a leader's partitions is found by followers.
+    """Brokers outside the batch know each other's current addresses: followers must find whoever takes over from a leader.
 
-    By the time alone: followers first call a broker when it leads something (docs/decisions/0002-addresses.md).
+    By the time alone: followers first connect to a broker when it leads something (docs/decisions/0002-addresses.md).
     """
     kubernetes_of(picture)
     found = (picture.pod_of(name) for name in sorted(picture.brokers) if name not in picture.batch)
@@ -81,7 +81,7 @@ def check_addresses_known(picture: Picture) -> Verdict:
     for pod, at in started:
         keep = max((other.remembers for other, before in started if before < at), default=0)
         if pod.host_ports is None and (up := picture.now - at) < keep:
-            return wait(ADDRESS_REMEMBERED, f"brokers that started before {pod.name} may call it at its former address for"
+            return wait(ADDRESS_REMEMBERED, f"brokers that started before {pod.name} may use its former address for"
                         f" {keep} s", subject=pod.name, observed=f"{up:.0f} s", threshold=f"{keep} s",
                         unblocks="nothing to do: it is over by then")
     return passed("brokers know each other's addresses")
@@ -98,12 +98,12 @@ def check_all_in_sync(picture: Picture) -> Verdict:
             leaders = ", ".join(map(str, sorted({each.leader for each in lagging if each.leader >= 0}))) or "none"
             return wait(OUT_OF_SYNC, f"{name}: replicas {missing} are out of sync, as broker {witness} sees it",
                         subject=name, observed=f"{len(lagging)} partitions, leaders {leaders}", threshold="0 partitions",
-                        unblocks="the replicas catch up")
+                        unblocks="wait until the replicas have caught up")
     return passed("all replicas in sync, as seen by the other brokers")
 
 
 DEAF_SECONDS = 60.0
-"""A controller tells a broker that has started of the others within seconds (docs/runbooks/brokers.md#brokerdeaf)."""
+"""A broker that has started gets metadata from the controller within seconds (docs/runbooks/brokers.md#brokerdeaf)."""
 
 
 def _up_for(picture: Picture, broker_id: int) -> float:
@@ -119,15 +119,16 @@ def check_brokers_see_each_other(picture: Picture) -> Verdict:
     for broker_id in sorted(expected):
         view = picture.view(broker_id)
         if not isinstance(view, Known) and view.no_metadata and (up := _up_for(picture, broker_id)) > DEAF_SECONDS:
-            return wait(BROKER_DEAF, f"broker {broker_id} answers, and nobody has told it of any broker: no controller"
-                        " reaches it at its listener between brokers", subject=f"broker {broker_id}", observed=f"{up:.0f} s",
-                        threshold=f"{DEAF_SECONDS:.0f} s", unblocks="the controllers' logs say why (a login, a store, a name"
-                        " that they lack); it can all be taken back: desiredState: RolledBack")
+            return wait(BROKER_DEAF, f"broker {broker_id} answers, but has no metadata: no controller reaches its listener"
+                        " between brokers", subject=f"broker {broker_id}", observed=f"{up:.0f} s",
+                        threshold=f"{DEAF_SECONDS:.0f} s", unblocks="the controllers' logs say why (a missing login, store"
+                        " or host name); a rollback is still possible: spec.desiredState: RolledBack")
         if not isinstance(view, Known):
-            return wait(BROKER_SILENT, view.why, subject=f"broker {broker_id}", unblocks="the broker answers")
+            return wait(BROKER_SILENT, of(f"broker {broker_id}", view.why), subject=f"broker {broker_id}",
+                        unblocks=BROKER_ANSWERS)
         if missing := expected - set(view.value.brokers):
             return wait(BROKER_FENCED, f"broker {broker_id} does not list brokers {sorted(missing)} as alive",
-                        subject=f"broker {min(missing)}", unblocks="they are alive again for every broker")
+                        subject=f"broker {min(missing)}", unblocks="wait until every broker lists them as alive")
     return passed("every broker lists every broker")
 
 
@@ -138,7 +139,7 @@ BROKERS_SEE_EACH_OTHER: Gate[Picture] = Gate("BrokersSeeEachOther", check_broker
 
 
 # --- channels -------------------------------------------------------------------------------------------------------------
-# What a broker tells the controller: who is in sync, what clients ask of it, that it lives.
+# What a broker reports to the controller: who is in sync, what clients ask of it, its heartbeats.
 #
 # Each goes by a channel with a thread of its own, and brokers of 3.9 were seen to lose one of them while the cluster changed
 # between ZooKeeper's controller and KRaft's (docs/facts/kraft.md#a-leader-that-takes-nobody-back). The pod is Ready all the
@@ -192,9 +193,9 @@ def check_followers_taken_back(picture: Picture) -> Verdict:
     own = [each for each in stuck if each.leader == first.leader]
     name = next((pod for pod, broker_id in picture.brokers.items() if broker_id == first.leader), "")
     return wait(
-        LEADER_STUCK, f"broker {first.leader} ({name}) leads {first.topic}-{first.index} and does not take broker"
-        f" {first.follower} back in sync, which has all its records"
-        + (", nor since its restart" if name in picture.position.rescued else ""),
+        LEADER_STUCK, f"broker {first.leader} ({name}), the leader of {first.topic}-{first.index}, does not take broker"
+        f" {first.follower} back into the in-sync replicas, although it has all records"
+        + (", not even after a restart" if name in picture.position.rescued else ""),
         subject=name, observed=f"{picture.now - first.since:.0f} s, {_partitions(own)}",
         threshold=f"{STUCK_SECONDS:.0f} s",
         unblocks=_restart(picture, name))
@@ -209,12 +210,12 @@ def _partitions(found: Collection[CaughtUp]) -> str:
 # --- forwarding -----------------------------------------------------------------------------------------------------------
 
 SILENT_SECONDS, UP_SECONDS = 30.0, 60.0
-"""An election and hearing of it take less; so do a session and a name that Java remembers, after a start."""
+"""An election takes less until a broker knows of it; so do a session and a name that Java remembers, after a start."""
 
 
 def cut_off(picture: Picture) -> tuple[str, ...]:
-    """The pods of brokers that answer, and do not pass on to the controller what they are asked; none where no broker is
-    seen to, since the controller is at fault then."""
+    """The pods of brokers that answer, but do not forward requests to the controller; none where no broker is seen to, since
+    the controller is at fault then."""
     found = picture.facts.forwarding
     silent = found.value if isinstance(found, Known) else {}
     asked = [name for name in picture.brokers if name not in picture.batch
@@ -234,15 +235,15 @@ def is_up(picture: Picture, name: str) -> bool:
 
 
 def check_forwards(picture: Picture) -> Verdict:
-    """Every broker passes on to the controller what clients ask of it: topics to create, settings to change."""
+    """Every broker forwards to the controller what clients ask of it: topics to create, settings to change."""
     silent = seen(picture.facts.forwarding, NOT_OBSERVED)
     kubernetes_of(picture)
     if not (found := cut_off(picture)):
-        return passed("every broker passes requests on to the controller")
+        return passed("every broker forwards requests to the controller")
     name = found[0]
     lasted = picture.now - silent[picture.brokers[name]]
-    return wait(FORWARDING_STUCK, f"broker {picture.brokers[name]} ({name}) answers, and does not pass on to the controller"
-                " what it is asked", subject=name, observed=f"{lasted:.0f} s", threshold=f"{SILENT_SECONDS:.0f} s",
+    return wait(FORWARDING_STUCK, f"broker {picture.brokers[name]} ({name}) answers, but does not forward requests to the"
+                " controller", subject=name, observed=f"{lasted:.0f} s", threshold=f"{SILENT_SECONDS:.0f} s",
                 unblocks=_restart(picture, name))
 
 
@@ -251,13 +252,13 @@ def _restart(picture: Picture, name: str) -> str:
     restart = kubectl(picture.namespace, "delete pod {}", name)
     if name in picture.position.rescued:
         return restart
-    return (f"Switchover restarts {name}, once, when that costs no partition its minimum in sync; to do it yourself:"
-            f" {restart}")
+    return (f"Switchover restarts {name} once, as soon as every partition has min.insync.replicas without it; to do it"
+            f" yourself: {restart}")
 
 
 def check_leader_can_go(picture: Picture) -> Verdict:
-    """The same of a leader that takes replicas back no more. Those that have caught up count, where another leader is in
-    sync: it takes them back within a second or so."""
+    """The same of a leader that no longer takes replicas back. Those that have caught up count, where another one is in
+    sync: as the leader it takes them back within a second or so."""
     seen(picture.facts.caught_up, NOT_OBSERVED)
     return restart_is_safe(picture, frozenset(caught_up(picture)))
 

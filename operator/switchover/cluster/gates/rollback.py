@@ -1,4 +1,4 @@
-"""What must hold on the way back from a claim (docs/facts/kraft.md#rollback)."""
+"""What must hold in the rollback of a claim (docs/facts/kraft.md#rollback)."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from switchover.cluster.reading import (
     samples,
     zookeeper_of,
 )
-from switchover.engine.gate import Gate, Verdict, passed, seen, unknown, wait
+from switchover.engine.gate import Gate, Verdict, of, passed, seen, unknown, wait
 from switchover.kafka.node import NOT_LISTENING
 from switchover.metadata.parity import MigrationState
 from switchover.reasons.cluster import METADATA_LOG_UNKNOWN
@@ -57,9 +57,9 @@ def check_written_back(picture: Picture) -> Verdict:
     state = zookeeper_of(picture)
     if state.controller is None:
         return wait(NO_CONTROLLER, "/controller does not exist at this moment", subject="/controller",
-                    unblocks="a broker becomes the controller")
+                    unblocks="wait until a broker becomes the controller")
     if (migration := copied_under_claim(state)) is None:
-        return passed("KRaft has no metadata that ZooKeeper has not")
+        return passed("KRaft has no metadata that ZooKeeper lacks")
     log = picture.facts.log
     if isinstance(log, Known):
         if log.value.migration_state is MigrationState.PRE_MIGRATION:
@@ -67,10 +67,10 @@ def check_written_back(picture: Picture) -> Verdict:
         written = check_dual_write(picture)
         return check_parity(picture) if written.outcome == "Pass" else written
     if not _are_down(picture):
-        return unknown(METADATA_LOG_UNKNOWN, log.why, subject="metadata log")
+        return unknown(METADATA_LOG_UNKNOWN, of("metadata log", log.why), subject="metadata log")
     if is_behind(picture, state):
-        return wait(METADATA_NOT_IN_ZOOKEEPER, "the controllers are down, and the last metadata that was seen has not"
-                    " reached ZooKeeper", subject="/migration", observed=f"offset {migration.offset}",
+        return wait(METADATA_NOT_IN_ZOOKEEPER, "the controllers are down, and the last metadata that they were seen to have"
+                    " is not in ZooKeeper", subject="/migration", observed=f"offset {migration.offset}",
                     threshold=f"offset {picture.high_watermark - 1}", unblocks="start the controllers again")
     return passed("the controllers are down, and ZooKeeper has all that was seen of their metadata")
 
@@ -90,20 +90,21 @@ def check_partition_versions(picture: Picture) -> Verdict:
     if picture.is_stopping:
         return passed("the controllers are stopping")
     if not isinstance(picture.facts.log, Known) and _are_down(picture):
-        return passed("the controllers are down: nobody can tell")
+        return passed("the controllers are down: their metadata cannot be compared")
     log = seen(picture.facts.log, METADATA_LOG_UNKNOWN, "metadata log")
     if log.migration_state is MigrationState.PRE_MIGRATION:
         return passed("/migration is stale: KRaft changed no partition")
-    parity = seen(picture.facts.parity, PARTITION_VERSIONS_UNKNOWN, "/brokers/topics")
+    parity = seen(picture.facts.parity, PARTITION_VERSIONS_UNKNOWN, "/brokers/topics",
+                  saying="the versions of the partitions' states have not been compared: ")
     if parity.behind is None:
         return unknown(PARTITION_VERSIONS_UNKNOWN, "the states of the partitions were not read yet",
                        subject="/brokers/topics")
     if parity.behind:
         first = next((f" ({topic}-{index} first)" for topic, index in parity.overdue), "")
-        return wait(PARTITION_VERSIONS_BEHIND, f"{parity.behind} partition states have a lower version in ZooKeeper"
-                    f" than their leaders know{first}: a ZooKeeper controller would refuse these for ever",
+        return wait(PARTITION_VERSIONS_BEHIND, f"{parity.behind} partition states have a lower version in ZooKeeper than"
+                    f" their leaders have{first}: a ZooKeeper controller would refuse these leaders' changes for ever",
                     subject="/brokers/topics", observed=parity.behind, threshold=0,
-                    unblocks="Switchover raises them within seconds")
+                    unblocks="nothing to do: Switchover raises them within seconds")
     return passed("ZooKeeper has every partition's state in the version that its leader knows")
 
 
@@ -115,7 +116,7 @@ def check_controllers_stopped(picture: Picture) -> Verdict:
     for name in picture.batch:
         answer = picture.facts.answers.get(picture.controllers[name], Unknown(f"{name} was not asked"))
         if seen(answer, CONTROLLER_UNKNOWN, name) != NOT_LISTENING:
-            return wait(CONTROLLER_RUNS, f"{name} still runs Kafka", subject=name, unblocks="it stops")
+            return wait(CONTROLLER_RUNS, f"{name} still runs Kafka", subject=name, unblocks="wait until it stops")
     return passed(f"{', '.join(picture.batch)} stopped")
 
 
@@ -124,13 +125,13 @@ def check_zookeeper_rules(picture: Picture) -> Verdict:
     state = zookeeper_of(picture)
     if state.controller is None:
         return wait(NO_CONTROLLER, "/controller does not exist at this moment", subject="/controller",
-                    unblocks="a broker becomes the controller within a second; if none does, restart one broker")
+                    unblocks="wait: a broker becomes the controller within a second; if none does, restart one broker")
     if is_claimed(state):
         seen(picture.facts.partition_epoch, PARTITION_EPOCH_UNKNOWN, "/brokers/topics",
              saying="the states of the partitions cannot be read: ")
         return wait(STILL_CLAIMED, "KRaft still holds /controller", subject="/controller",
                     observed=f"node {state.controller.node_id}", threshold="a broker, ephemeral",
-                    unblocks="the controllers are stopped and the node is deleted")
+                    unblocks="nothing to do: Switchover stops the controllers and deletes that node")
     for name, node_id in sorted(picture.brokers.items()):
         view = picture.view(node_id)
         if isinstance(view, Known):
@@ -138,13 +139,13 @@ def check_zookeeper_rules(picture: Picture) -> Verdict:
                 return wait(CONTROLLER_NOT_KNOWN, f"broker {node_id} does not know the ZooKeeper controller yet",
                             subject=name, observed=f"controller {view.value.controller_id}",
                             threshold=f"controller {state.controller.node_id}",
-                            unblocks="it hears of it within a second; stopped before, it would take five minutes")
+                            unblocks="wait a second; do not stop the broker before: that would take five minutes")
             continue
         workload = picture.workload_of(name)
         pod = workload.pods.get(name) if workload is not None else None
         down = workload is not None and (pod is None or not pod.ready)
         if not (down and name in picture.batch):                  # one that is down cannot hang when it is replaced
-            return unknown(BROKER_SILENT, view.why, subject=name)
+            return unknown(BROKER_SILENT, of(name, view.why), subject=name)
     return passed(f"every broker names controller {state.controller.node_id}")
 
 
@@ -162,7 +163,7 @@ def check_plain_broker(picture: Picture) -> Verdict:
 
 
 def check_template_is_original(picture: Picture) -> Verdict:
-    """Before each eviction on the last way back: the pod must come up by what the user wrote, replaced by us alone."""
+    """Before each eviction at the end of a rollback: the pod must start by what the user wrote, and only we replace it."""
     state = kubernetes_of(picture)
     for name, workload in state.brokers.items():
         original = state.originals.get(name)
@@ -173,7 +174,7 @@ def check_template_is_original(picture: Picture) -> Verdict:
                 return original_missing(picture, name)
             continue
         if workload.template != original["template"] or workload.update_strategy.get("type") != "OnDelete":
-            return wait(TEMPLATE_NOT_RESTORED, f"StatefulSet {name} has not its original template under OnDelete",
+            return wait(TEMPLATE_NOT_RESTORED, f"StatefulSet {name} does not have its original template with OnDelete",
                         subject=name, unblocks="Switchover restores it; stop whatever changes it meanwhile")
     return passed("the brokers' templates are the user's own")
 
@@ -194,7 +195,7 @@ def _left(left: Sequence[str]) -> Verdict | None:
     if not left:
         return None
     return wait(LEFTOVER, f"{left[0]} still exists", subject=left[0], observed=len(left), threshold=0,
-                unblocks="Kubernetes removes it; a pod that still mounts a claim keeps it")
+                unblocks="wait: Kubernetes removes it, a claim only once no pod mounts it")
 
 
 def check_brokers_released(picture: Picture) -> Verdict:
@@ -202,8 +203,9 @@ def check_brokers_released(picture: Picture) -> Verdict:
     state = kubernetes_of(picture)
     for name, workload in state.brokers.items():
         if workload is not None and not template.is_restored(workload, state.originals.get(name)):
-            return wait(TEMPLATE_NOT_RESTORED, f"StatefulSet {name} has not its own template and update strategy back",
-                        subject=name, unblocks="every pod of it runs by its own template; Switchover restores the rest")
+            return wait(TEMPLATE_NOT_RESTORED, f"StatefulSet {name} does not have its own template and update strategy yet",
+                        subject=name,
+                        unblocks="wait until every pod of it runs by its own template; Switchover restores the rest")
     return _left([
         *(f"Secret {names.node_files(name)}" for name in picture.broker_sets if state.node_files.get(name)),
         *(f"the original of StatefulSet {name}" for name in picture.broker_sets

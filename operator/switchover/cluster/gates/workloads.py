@@ -63,47 +63,46 @@ def _missing(name: str) -> Verdict:
 
 
 def original_missing(picture: Picture, name: str) -> Verdict:
-    """Without what the StatefulSet was before, neither the way back nor HandOver can give it back."""
-    kept = names.original(name, picture.position.attempt)
-    subject = f"ControllerRevision {kept}"
-    return fail(ORIGINAL_MISSING, f"{subject} is gone, which kept StatefulSet {name} as it was before the"
-                " migration: nothing more is moved, since it could not be given back", subject=subject,
-                unblocks="make it again from a backup, or from the StatefulSet's own history as the runbook shows")
+    """Without its backup neither a rollback nor HandOver can restore a StatefulSet."""
+    subject = f"ControllerRevision {picture.original_of(name)}"
+    return fail(ORIGINAL_MISSING, f"{subject}, the backup of StatefulSet {name} from before the migration, is missing:"
+                " no more pods are moved, since the StatefulSet could not be restored", subject=subject,
+                unblocks="create it again from a backup, or from the StatefulSet's own history as the runbook shows")
 
 
 def check_originals_kept(picture: Picture) -> Verdict:
-    """Before the update strategies are given back: what they were is known."""
+    """Before the update strategies are restored: the backups have them."""
     state = kubernetes_of(picture)
     for name, workload in state.brokers.items():
         if workload is not None and workload.claimed_by == picture.uid and state.originals.get(name) is None:
             return original_missing(picture, name)
-    return passed("what the StatefulSets were is kept")
+    return passed("every StatefulSet has its backup")
 
 
 def _reverted(picture: Picture, workload: Workload, changed: Sequence[str]) -> Verdict:
-    """Who did it, what it means, and what to do: keep them off, then give back what they took."""
+    """Who did it, what it means, and what to do: stop the writer, then restore what it changed."""
     name, brokers = workload.name, picture.brokers_of(workload.name)
     container = brokers.value.container if isinstance(brokers, Known) else ""
     parts = [f"image of {container}" if part == "image" else part for part in changed]
     writer, tool = gitops.last_writer(workload, parts), gitops.tool_of(workload, picture.namespace)
     who = gitops.called(writer) + (f" for {tool}" if tool is not None else "")
-    meaning = "a pod that starts now would start without the edits of its mode, so no pod is evicted"
+    meaning = "a pod that starts now would not get the edits of its mode, so no pod is evicted"
     if "strategy" in changed:
-        meaning = "Kubernetes itself may restart its pods now, one after the other, ungated"
+        meaning = "Kubernetes may now restart its pods by itself, one after the other"
     stop = tool.suspend if tool is not None else "stop whatever applies the old manifest"
-    cure = [stop]
+    steps = [stop]
     if "strategy" in changed:
         held = {"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": None}}}
-        cure.append(kubectl(picture.namespace, "patch statefulset {} --type merge --patch {}", name, held))
+        steps.append(kubectl(picture.namespace, "patch statefulset {} --type merge --patch {}", name, held))
     if {"volumes", "mounts", "image"} & {*changed}:
-        cure.append(kubectl(picture.namespace, "rollout undo statefulset {}", name))
+        steps.append(kubectl(picture.namespace, "rollout undo statefulset {}", name))
     return fail(REVERTED_BY_GITOPS, f"{who} changed {', '.join(changed)} of StatefulSet {name} back: {meaning}",
                 subject=f"StatefulSet {name}", observed=writer.name if writer is not None else "", threshold=names.MANAGER,
-                unblocks="; then ".join(cure))
+                unblocks="; then ".join(steps))
 
 
 def check_replicas_unchanged(picture: Picture) -> Verdict:
-    """The nodes are the ones on record: a pod that came since has no file, one that went takes its replicas or vote away."""
+    """The nodes are the ones on record: a new pod has no edits, and with a pod its replicas or its vote are gone."""
     state = kubernetes_of(picture)
     sets = {name: (workload, picture.pods_of(name)) for name, workload in state.brokers.items()}
     sets[picture.spec.controllers.name] = state.controllers, tuple(picture.controllers)
@@ -115,11 +114,11 @@ def check_replicas_unchanged(picture: Picture) -> Verdict:
                         observed=workload.replicas, threshold=len(pods),
                         unblocks=f"stop what scaled it (an autoscaler?) and scale it back to {len(pods)}")
         first = int(pods[0].rpartition("-")[2])
-        cure = kubectl(picture.namespace, "patch statefulset {} --type merge --patch {}", name,
-                       {"spec": {"ordinals": {"start": first}}})
+        restored = kubectl(picture.namespace, "patch statefulset {} --type merge --patch {}", name,
+                           {"spec": {"ordinals": {"start": first}}})
         return fail(REPLICAS_CHANGED, f"spec.ordinals.start of StatefulSet {name} was changed while its nodes are being"
                     " moved: Kubernetes replaces pods by others", subject=name, observed=workload.first_ordinal,
-                    threshold=first, unblocks=cure)
+                    threshold=first, unblocks=restored)
     return passed("the number of nodes is as on record")
 
 
@@ -129,14 +128,14 @@ def check_nodes_schedulable(picture: Picture) -> Verdict:
     for workload in state.brokers.values():
         for pod in workload.pods.values() if workload is not None else ():
             if pod.cordoned:
-                return wait(NODE_CORDONED, f"node {pod.node} is cordoned and carries {pod.name}", subject=pod.node,
+                return wait(NODE_CORDONED, f"node {pod.node} is cordoned and runs {pod.name}", subject=pod.node,
                             unblocks=command("kubectl uncordon {}", pod.node))
     unseen = any(pod.cordoned is None for each in state.brokers.values() if each for pod in each.pods.values())
-    return passed("we may not read nodes" if unseen else "no node of a broker is cordoned")
+    return passed("the operator may not read nodes" if unseen else "no node of a broker is cordoned")
 
 
 def check_no_pod_would_restart(picture: Picture) -> Verdict:
-    """The update strategy may only come back while every pod has the update revision
+    """The update strategy may only be restored while every pod has the update revision
     (docs/facts/kubernetes.md#the-update-strategy)."""
     state = kubernetes_of(picture)
     for name, workload in state.brokers.items():
@@ -151,7 +150,7 @@ def check_no_pod_would_restart(picture: Picture) -> Verdict:
 
 
 TEMPLATE = ("volumes", "mounts", "command", "annotations")
-"""Parts of a template in the words of `Manager.parts`, beside those that name a container."""
+"""Parts of a template as `Manager.parts` names them, without those of a container."""
 
 
 def _who_wrote(workload: Workload) -> str:
@@ -166,7 +165,7 @@ def _back_to(picture: Picture, workload: Workload, revision: str) -> str:
     """A ControllerRevision has the name that the pods have as their revision, and a number that `undo` wants."""
     number = kubectl(picture.namespace, "get controllerrevision {} --output jsonpath={{.revision}}", revision)
     undo = kubectl(picture.namespace, "rollout undo statefulset {} --to-revision=$({})", workload.name, number)
-    return f"stop what writes the template, then give it back what the pods run: {undo}"
+    return f"stop whatever writes the template, then restore the one that the pods run: {undo}"
 
 
 def check_users_template_can_be(picture: Picture) -> Verdict:
@@ -181,12 +180,13 @@ def check_users_template_can_be(picture: Picture) -> Verdict:
                 workload, brokers, state.originals.get(name)):
             return _reverted(picture, workload, changed)
         if _new_image(picture, name) and _has_the_image_of(workload, brokers, state.originals.get(name)):
-            return wait(OLD_IMAGE, f"the template of StatefulSet {name} has the image of before the upgrade: its brokers"
+            return wait(OLD_IMAGE, f"the template of StatefulSet {name} has the image from before the upgrade: its brokers"
                         " would start an older Kafka", subject=f"StatefulSet {name}", threshold=_new_image(picture, name),
                         unblocks="apply it with an image of Kafka 3.9")
         if workload.update_strategy.get("type") != "OnDelete":
-            return wait(TEMPLATE_NOT_HELD, f"StatefulSet {name} replaces pods by itself", subject=name,
-                        unblocks="Switchover sets OnDelete again within seconds")
+            return wait(TEMPLATE_NOT_HELD, f"StatefulSet {name} does not have the update strategy OnDelete: Kubernetes may"
+                        " restart its pods by itself", subject=name,
+                        unblocks="nothing to do: Switchover sets OnDelete again within seconds")
     return passed("each template is ours, or one of the user's own")
 
 
@@ -206,7 +206,7 @@ def check_only_ours_would_restart(picture: Picture) -> Verdict:
     found = check_no_pod_would_restart(picture)
     if found.reason != "WouldRestart":
         return found
-    return replace(found, unblocks=f"{found.unblocks}; or, where it is a template with KRaft settings of your own:"
+    return replace(found, unblocks=f"{found.unblocks}; or, if it is your own template with KRaft settings:"
                                    f" {_to_own_configuration(picture)}")
 
 
@@ -218,8 +218,8 @@ def _to_own_configuration(picture: Picture) -> str:
 def _and_keep(picture: Picture, state: KubernetesState) -> str:
     """The controllers' pods are a copy of the brokers', and use what the brokers' chart or manifests made."""
     own = state.controllers
-    told = manifests.keep_borrowed(own.template, own.name, picture.namespace) if own is not None else ""
-    return f". {told}" if told else ""
+    found = manifests.keep_borrowed(own.template, own.name, picture.namespace) if own is not None else ""
+    return f". {found}" if found else ""
 
 
 def _missing_template(picture: Picture, state: KubernetesState) -> Verdict | None:
@@ -229,10 +229,10 @@ def _missing_template(picture: Picture, state: KubernetesState) -> Verdict | Non
             return _missing(name)
         brokers = picture.broker_sets[name]
         if not template.is_brought(workload, brokers, state.originals.get(name)):
-            return wait(TEMPLATE_NOT_BROUGHT, f"the template of StatefulSet {name} is the one of before the migration, which"
-                        " says ZooKeeper: it has nothing yet to which its brokers could be rolled", subject=name,
-                        unblocks="give the chart's values or the manifest what `switchover export` prints, and apply it;"
-                                 " where the configuration is a file of its own, change an annotation of the template, too"
+            return wait(TEMPLATE_NOT_BROUGHT, f"StatefulSet {name} still has its template from before the migration, with"
+                        " ZooKeeper: there is no new one yet to which its brokers could be rolled", subject=name,
+                        unblocks="put what `switchover export` prints into the chart's values or the manifest, and apply it;"
+                                 " if the configuration is a file of its own, change an annotation of the template too"
                         f"{_and_keep(picture, state)}")
         try:
             container_of(workload.template, brokers)
@@ -247,22 +247,22 @@ def check_git_has_the_template(picture: Picture) -> Verdict:
     if picture.own_configuration:
         return _missing_template(picture, state) or wait(
             OWN_TEMPLATE, f"{', '.join(f'StatefulSet {name}' for name in state.brokers)} has a new template: once"
-            " HandOver is approved, Switchover's script and edits are taken out of it, and its brokers are rolled to it,"
-            " canary first, and must come back on KRaft", subject=next(iter(state.brokers)),
-            unblocks="see that its configuration says what `switchover export` prints, then approve HandOver"
+            " HandOver is approved, Switchover removes its own script and edits from it and rolls the brokers to it,"
+            " canary first", subject=next(iter(state.brokers)),
+            unblocks="check that its configuration has what `switchover export` prints, then approve HandOver"
                      f"{_and_keep(picture, state)}")
     for name, workload in state.brokers.items():
         if workload is None:
             return _missing(name)
         if template.is_users_new(workload, picture.broker_sets[name], state.originals.get(name)):
-            return wait(OWN_TEMPLATE, f"StatefulSet {name} has a template without Switchover's edits, and none of its pods"
-                        " was replaced yet", subject=name,
-                        unblocks="where its configuration says what `switchover export` prints:"
+            return wait(OWN_TEMPLATE, f"StatefulSet {name} has a template without Switchover's edits, and no pod runs by it"
+                        " yet", subject=name,
+                        unblocks="if its configuration has what `switchover export` prints:"
                                  f" {_to_own_configuration(picture)}{_and_keep(picture, state)}")
         if not workload.applied_by:
-            return wait(NOT_IN_GIT, f"nobody but Switchover has applied the template that StatefulSet {name} runs by now:"
-                        " the next apply of the old one would take the brokers' edits away", subject=name,
-                        unblocks="put what `switchover export` prints into Git and apply it; where no tool applies this"
+            return wait(NOT_IN_GIT, f"StatefulSet {name} runs with a template that only Switchover has applied: the next"
+                        " apply of the old manifest would remove the brokers' edits", subject=name,
+                        unblocks="put what `switchover export` prints into Git and apply it; if no tool applies this"
                                  " StatefulSet, or one that leaves no trace (Helm 3), approve HandOver instead")
     return passed("Git has the template that runs")
 
@@ -278,7 +278,7 @@ NO_POD_WOULD_RESTART: Gate[Picture] = Gate("NoPodWouldRestart", check_no_pod_wou
 
 
 # --- door -----------------------------------------------------------------------------------------------------------------
-# Which edits a broker was started with, as its own process tells it: the marker among its settings.
+# Which edits a broker was started with: its own process has their marker among its settings.
 
 OWN = (NodeMode.ZOOKEEPER, NodeMode.OWN_KRAFT)
 """The modes in which brokers run by their own template."""
@@ -298,13 +298,14 @@ def check_started_by_its_edits(picture: Picture) -> Verdict:
         if shown == wanted:
             continue
         if not wanted:
-            return wait(DOOR_STILL_THERE, f"{name} was started through Switchover's door, not by its own template alone",
+            return wait(DOOR_STILL_THERE, f"{name} was started by Switchover's start script, not by its own template alone",
                         subject=name, observed=shown, threshold="no marker",
-                        unblocks=f"its template is restored; then {kubectl(picture.namespace, 'delete pod {}', name)}")
+                        unblocks="wait until its template is restored, then restart it:"
+                        f" {kubectl(picture.namespace, 'delete pod {}', name)}")
         if not shown:
             return fail(DOOR_NOT_PASSED, not_passed(picture, name), subject=name, observed="no marker", threshold=wanted,
-                        unblocks="roll back (spec.desiredState: RolledBack), set spec.brokers[].start to the script that the"
-                        " container really starts Kafka by, and try again")
+                        unblocks="roll back (spec.desiredState: RolledBack), set spec.brokers[].start to the script by which"
+                        " the container starts Kafka, and try again")
         return wait(STARTED_BY_OTHER_EDITS, f"{name} was started with other edits than Secret {names.node_files(workload)}"
                     " has for it", subject=name, observed=shown, threshold=wanted,
                     unblocks=kubectl(picture.namespace, "delete pod {}", name))

@@ -1,4 +1,4 @@
-"""Readings of every broker: how each is asked, its view of the cluster, who has caught up, and what it passes on."""
+"""Readings of every broker: how each is asked, its view of the cluster, who has caught up, and whether it forwards."""
 
 import asyncio
 from collections import defaultdict
@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 async def ask_each(nodes: Mapping[int, Address | None], ask: Callable[[Address, int], Awaitable[T]],
                    clock: Clock) -> dict[int, Observed[T]]:
-    """By node.id, concurrently; None is an address that nobody told. Never raises."""
+    """By node.id, concurrently; None is an address that is not known. Never raises."""
     async def one(node_id: int, address: Address | None) -> Observed[T]:
         if address is None:
-            return Unknown(f"no broker tells the address of broker {node_id}")
+            return Unknown(f"no broker advertises the address of broker {node_id}")
         answer = await known(ask(address, node_id), READ_SECONDS, clock)
         if isinstance(answer, Known):
             return answer
@@ -35,16 +35,16 @@ async def ask_each(nodes: Mapping[int, Address | None], ask: Callable[[Address, 
 
 
 # --- views ----------------------------------------------------------------------------------------------------------------
-# Which brokers are asked for all partitions: each of them where that is not too much, else some that others stand for.
+# Which brokers are asked for all partitions: each of them where that is not too much, else some of them.
 
 LEAST = 3
 """Brokers that are asked for all partitions, however many there are: one may have a view of its own that is old."""
 MOST_PARTITIONS = 600_000
-"""What all brokers together tell in a pass, but for those (docs/measurements.md#the-largest-cluster)."""
+"""What all brokers together answer in a pass, but for those (docs/measurements.md#the-largest-cluster)."""
 
 
 class Views:
-    """Keeps from pass to pass how many partitions there are."""
+    """Remembers from pass to pass how many partitions there are."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -52,16 +52,16 @@ class Views:
 
     async def look(self, client: KafkaNodes, brokers: Mapping[int, Address | None],
                    moving: Collection[int]) -> dict[int, Observed[BrokerView]]:
-        """What each broker tells. Those that are `moving` stand for nobody. Never raises."""
+        """What each broker answers; one that is `moving` is asked for all partitions only where all are. Never raises."""
         asked = whole(brokers, moving, self._partitions)
 
         async def ask(address: Address, broker_id: int) -> BrokerView:
             return await (client.metadata if broker_id in asked else client.known_brokers)(address)
 
         found = await ask_each(brokers, ask, self._clock)
-        told = [view.value.size for view in found.values()
-                if isinstance(view, Known) and isinstance(view.value, WholeView)]
-        self._partitions = max(told, default=self._partitions)
+        sizes = [view.value.size for view in found.values()
+                 if isinstance(view, Known) and isinstance(view.value, WholeView)]
+        self._partitions = max(sizes, default=self._partitions)
         return found
 
 
@@ -82,7 +82,7 @@ PARTITIONS = 100
 
 
 class CaughtUpWatch:
-    """Keeps from look to look where leaders' logs ended."""
+    """Remembers from look to look where leaders' logs ended."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -97,24 +97,24 @@ class CaughtUpWatch:
     async def look(self, client: KafkaNodes, brokers: Mapping[int, Address | None],
                    views: Mapping[int, Observed[BrokerView]]) -> Observed[tuple[CaughtUp, ...]]:
         """As each leader itself sees its partitions, where it is asked: a broker that has just started believes that all is
-        in sync. What a replica has is compared with what its leader had a look ago, since records come meanwhile."""
+        in sync. What a replica has is compared with what its leader had one look before, since records arrive meanwhile."""
         lagging = _out_of_sync(views)
         asked: dict[int, set[TopicPartition]] = defaultdict(set)
         for leader, partitions in lagging.items():
             for each in partitions:
                 for broker_id in {leader, *each.replicas} - {*each.isr} | {leader}:
                     asked[broker_id].add(TopicPartition(each.topic, each.index))
-        told = await self._ends_at(client, {broker_id: brokers.get(broker_id) for broker_id in asked}, asked)
+        ends = await self._ends_at(client, {broker_id: brokers.get(broker_id) for broker_id in asked}, asked)
         now, seen = self._clock.now(), {}
         for leader, partitions in lagging.items():
             for each in partitions:
                 named = TopicPartition(each.topic, each.index)
                 before = self._ends.get((leader, named))
                 for follower in sorted({*each.replicas} - {*each.isr}):
-                    if before is not None and told.get((follower, named), -1) >= before:
+                    if before is not None and ends.get((follower, named), -1) >= before:
                         seen[leader, follower, named] = self._seen.get((leader, follower, named), now)
         self._seen = seen
-        self._ends = {key: end for key, end in told.items() if key[0] in lagging}
+        self._ends = {key: end for key, end in ends.items() if key[0] in lagging}
         return Known(tuple(
             CaughtUp(*named, leader, follower, since) for (leader, follower, named), since in seen.items()), now)
 
@@ -140,14 +140,14 @@ def _out_of_sync(views: Mapping[int, Observed[BrokerView]]) -> dict[int, list[Pa
 
 
 # --- forwarding -----------------------------------------------------------------------------------------------------------
-# Which brokers pass on to the controller what they are asked: each is asked what only the controller can answer.
+# Which brokers forward requests to the controller: each is asked what only the controller can answer.
 
 EVERY_SECONDS = 10.0
-"""One that passes nothing on keeps each question in its memory until it ends."""
+"""A broker that forwards nothing holds each question in its memory until it ends."""
 
 
 class ForwardingWatch:
-    """Keeps since when each broker has not."""
+    """Remembers since when each broker has not."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -166,8 +166,8 @@ class ForwardingWatch:
         if last is not None and now - last.at < EVERY_SECONDS:
             return last
         there = {broker_id: address for broker_id, address in brokers.items() if isinstance(answers.get(broker_id), Known)}
-        passed_on = await ask_each(there, lambda address, _: client.ask_controller(address), self._clock)
+        forwarded = await ask_each(there, lambda address, _: client.ask_controller(address), self._clock)
         since = last.value if last is not None else {}
-        self._last = Known({broker_id: since.get(broker_id, now) for broker_id, answer in passed_on.items()
+        self._last = Known({broker_id: since.get(broker_id, now) for broker_id, answer in forwarded.items()
                             if not isinstance(answer, Known) and not answer.refused}, now)
         return self._last

@@ -46,9 +46,9 @@ class WatchedGroups:
                 self._collector, self._offsets = LagCollector(offsets, self._clock), offsets
             self._groups = named
             self._judged = await known(_judge(self._collector, named), SWEEP_SECONDS, self._clock)
-        return {name: self._told(name) for name in named}
+        return {name: self._of(name) for name in named}
 
-    def _told(self, name: str) -> Observed[JudgedGroup]:
+    def _of(self, name: str) -> Observed[JudgedGroup]:
         if not isinstance(self._judged, Known):
             return Unknown(f"group {name}: {self._judged.why}")
         found = self._judged.value[name]
@@ -61,15 +61,16 @@ async def members_of(groups: Iterable[GroupHealth], memberships: GroupMembership
     names = tuple(group.name for group in groups)
     if not names:
         return {}
-    told = await answers.observed(
+    answer = await answers.observed(
         "members", lambda: memberships.memberships(names), MEMBERS_SECONDS, made_of=(names, memberships))
-    if not isinstance(told, Known):
-        return dict.fromkeys(names, told)
-    return {name: Unknown(found) if isinstance(found, str) else Known(found, told.at) for name, found in told.value.items()}
+    if not isinstance(answer, Known):
+        return dict.fromkeys(names, answer)
+    return {name: Unknown(found) if isinstance(found, str) else Known(found, answer.at)
+            for name, found in answer.value.items()}
 
 
 async def _judge(collector: LagCollector, named: Mapping[str, GroupHealth]) -> dict[str, JudgedGroup | str]:
-    """One more sweep: what is found of each group, or why that cannot be told."""
+    """One more sweep: what is found of each group, or why it is not known."""
     sweep = await collector.sweep(
         {name: Asked(read_committed=group.isolation == "ReadCommitted") for name, group in named.items()},
         {name: thresholds(group) for name, group in named.items()})
@@ -77,5 +78,5 @@ async def _judge(collector: LagCollector, named: Mapping[str, GroupHealth]) -> d
 
 
 def _why_not(reading: Reading) -> str:
-    """Why a reading does not tell all of a group; "" where it does."""
+    """Why a reading does not have all of a group; "" where it does."""
     return reading.why or min((f"{each}: {why}" for each, why in reading.failed.items()), default="")

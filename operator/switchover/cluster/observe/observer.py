@@ -74,7 +74,7 @@ class Connected(Protocol):
 
 
 class Observer:
-    """Everything of one migration that is looked at. Addresses of brokers and samples of groups are kept in memory."""
+    """Everything of one migration that is looked at. Addresses of brokers and samples of groups stay in memory."""
 
     _brokers_client: KafkaNodes
     _controllers_client: KafkaNodes
@@ -92,7 +92,7 @@ class Observer:
         self._clients: Clients | None = None
         self._clock = clock
         self._addresses: dict[int, Address] = {}
-        self._at_pods: frozenset[str] = frozenset()         # StatefulSets whose brokers are told at their pods' addresses
+        self._at_pods: frozenset[str] = frozenset()         # StatefulSets whose brokers advertise their pods' addresses
         self._migration: MigrationNode | None = None
         self._written: Observed[Written] = NOT_ASKED
         self._gone: dict[Address, float] = {}
@@ -168,8 +168,8 @@ class Observer:
             stateless = then.create_task(self._without_state(picture, written if Need.STATELESS in named else NOT_ASKED))
             connections = then.create_task(self._connections(Need.CLIENTS_OF_ZOOKEEPER in named))
             zookeeper_sets = then.create_task(self._zookeeper_sets(picture, Need.ZOOKEEPER_SETS in named))
-            told = brokers if needs.settings_are_read(picture, named, kubernetes.result()) else {}
-            settings = then.create_task(self._each(told, self._brokers_client.settings))
+            asked = brokers if needs.settings_are_read(picture, named, kubernetes.result()) else {}
+            settings = then.create_task(self._each(asked, self._brokers_client.settings))
             groups = then.create_task(self._groups.seen(spec.gates.groups, clients.value.offsets))
             members = then.create_task(members_of(
                 spec.gates.groups if Need.MEMBERS in named else (), clients.value.memberships, self._answers))
@@ -343,13 +343,13 @@ class Observer:
     def _where(self, picture: Picture, kubernetes: Observed[KubernetesState],
                brokers: Iterable[int]) -> Mapping[int, Address | None]:
         """The addresses of these brokers."""
-        told = {broker: self._addresses.get(broker) for broker in brokers}
+        advertised = {broker: self._addresses.get(broker) for broker in brokers}
         if not isinstance(kubernetes, Known):
-            return told
+            return advertised
         workloads = [workload for workload in kubernetes.value.brokers.values() if workload is not None]
         before = self._at_pods if picture.brokers else frozenset()          # another attempt may begin with other listeners
         self._at_pods = before | identity.at_their_pods(self._addresses, picture.brokers, workloads)
-        return identity.followed(told, picture.brokers, workloads, self._at_pods)
+        return identity.followed(advertised, picture.brokers, workloads, self._at_pods)
 
     def _brokers(self, picture: Picture, zookeeper: Observed[ZooKeeperState]) -> tuple[int, ...]:
         if picture.position.nodes:
@@ -358,27 +358,27 @@ class Observer:
         return tuple(sorted({*registered, *self._addresses}))
 
     async def _markers(self, picture: Picture, brokers: Mapping[int, Address | None]) -> dict[int, Observed[str]]:
-        """Of the brokers that are being moved, what each tells of the edits that started it."""
+        """Of the brokers that are being moved, what each says of the edits that started it."""
         asked = {broker_id: address for broker_id, address in brokers.items() if broker_id in picture.moving}
         return await self._each(asked, self._brokers_client.marker)
 
     async def _min_insync(self, brokers: Mapping[int, Address | None], views: Mapping[int, WholeView],
                           without_zookeeper: Set[int]) -> Observed[Mapping[str, int]]:
-        """Asked of a broker that has just told of the most topics: one that has just started knows none for a moment.
+        """Asked of a broker that has just listed the most topics: one that has just started knows none for a moment.
 
         One that has lost ZooKeeper is not asked (docs/facts/kraft.md#settings-of-topics-without-zookeeper).
         """
-        told = {(broker, address): {name for name, topic in views[broker].topics.items() if topic.partitions}
-                for broker, address in brokers.items() if address is not None and broker in views}
-        if not told:
-            return Unknown("no broker tells which topics there are")
-        if not (topics := set().union(*told.values())):
+        listed = {(broker, address): {name for name, topic in views[broker].topics.items() if topic.partitions}
+                  for broker, address in brokers.items() if address is not None and broker in views}
+        if not listed:
+            return Unknown("no broker has answered which topics there are")
+        if not (topics := set().union(*listed.values())):
             return Known({}, self._clock.now())
-        asked = {each: known for each, known in told.items() if each[0] not in without_zookeeper}
+        asked = {each: known for each, known in listed.items() if each[0] not in without_zookeeper}
         if not asked:
-            lost = ", ".join(str(broker) for broker, _ in sorted(told))
-            return Unknown(f"min.insync.replicas is asked of no broker that has lost ZooKeeper: brokers {lost} are not in"
-                           " /brokers/ids, or ZooKeeper does not answer")
+            lost = ", ".join(str(broker) for broker, _ in sorted(listed))
+            return Unknown(f"brokers {lost} have no session with ZooKeeper (/brokers/ids), or ZooKeeper does not answer:"
+                           " min.insync.replicas is not asked of them")
         broker, address = max(asked, key=lambda each: len(asked[each]))
         return await self._answers.sparing(("minima", broker), lambda: self._brokers_client.min_insync_replicas(
             address, topics), MINIMA_SECONDS, made_of=topics)
@@ -416,7 +416,7 @@ class Observer:
             "ZooKeeper's sets", lambda: self._survey.stateful_sets_behind(services), LOOKING_SECONDS, made_of=services)
 
     async def _clients_of(self, server: Address) -> int | None:
-        """None where nobody is there: it was said so in this pass or moments ago, and nobody has answered since."""
+        """None where nothing listens: the network said so in this pass or moments ago, and nothing has answered since."""
         now = self._clock.now()
         try:
             clients = await self.zookeeper.connections(server)
@@ -431,7 +431,7 @@ class Observer:
         return clients
 
     async def _without_state(self, picture: Picture, written: Observed[Written]) -> Observed[Stateless]:
-        """Read while dual write does not come on: they are many nodes. Where it does, it stands before none."""
+        """Read while dual write stands still: they are many nodes. Where it goes on, no partition stops it."""
         if isinstance(written, Known) and (self._clock.now() - written.value.offset_since
                                            > picture.spec.gates.dual_write_max_age_seconds):
             return await self._stateless.newest(self.zookeeper.stateless)
@@ -441,7 +441,7 @@ class Observer:
 
 async def _behind(background: Background[T], wanted: bool, read: Callable[[], Awaitable[T]], *,
                   fresh: bool = False) -> Observed[T]:
-    """What is read behind the passes, while it is `wanted`."""
+    """What is read in the background, while it is `wanted`."""
     if wanted:
         return await background.newest(read, fresh=fresh)
     background.forget()
@@ -456,6 +456,6 @@ def _without_zookeeper(answers: Mapping[int, Observed[NodeAnswer]], zookeeper: O
 
 
 def _provided(picture: Picture, found: Workload | None) -> Workload | None:
-    """The controllers. What has their name before they are provided, or where that is taken back, may be anybody's."""
+    """The controllers. What has their name before they are provided, or once they are removed, may be anybody's."""
     at, provided = (PLAN.index(step) or 0 for step in (picture.position.step, KafkaMigrationStep.PROVISION_CONTROLLERS))
     return found if at > provided or (found is not None and found.made_for == picture.name) else None

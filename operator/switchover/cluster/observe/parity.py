@@ -11,11 +11,11 @@ from switchover.metadata.parity import Comparison, LogImage, MigrationState, Par
 PAUSE_SECONDS = 5.0
 """Between two readings of the tree; after one that took longer than half of it, twice what that took."""
 LIFE_SECONDS = 60.0
-"""How long a reading is evidence, beside three times what it took."""
+"""How long a reading is evidence, in addition to three times what it took."""
 
 
 class ParityWatch:
-    """Reads again and again while it is asked, and keeps what must be known of the reading before."""
+    """Reads again and again while it is asked, and remembers what must be known of the reading before."""
 
     def __init__(self, read: Callable[[str | None, bool], Awaitable[TreeReading]], clock: Clock) -> None:
         self._read = read

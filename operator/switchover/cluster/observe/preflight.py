@@ -26,7 +26,7 @@ from switchover.zookeeper.nodes import IdleGroups, ZooKeeperState
 from switchover.zookeeper.ports import ZooKeeper
 
 # --- identity -------------------------------------------------------------------------------------------------------------
-# Identify: ask pods which brokers they are, where host names do not tell all of them.
+# Pods are asked which brokers they are, where host names do not show it of all of them.
 
 async def identities(nodes: KafkaNodes, clock: Clock, kubernetes: Observed[KubernetesState],
                      zookeeper: Observed[ZooKeeperState], bootstrap: Mapping[int, Address],
@@ -44,9 +44,9 @@ async def identities(nodes: KafkaNodes, clock: Clock, kubernetes: Observed[Kuber
         if isinstance(places, str):
             return Unknown(places)
         answers = dict(zip(places, await asyncio.gather(*map(at, places)), strict=True))
-        told = [answer for answer in answers.values() if isinstance(answer, Known)]
-        if told:
-            return Known(frozenset[int]().union(*(answer.value for answer in told)), told[0].at)
+        known_ = [answer for answer in answers.values() if isinstance(answer, Known)]
+        if known_:
+            return Known(frozenset[int]().union(*(answer.value for answer in known_)), known_[0].at)
         place, why = next((place, answer) for place, answer in answers.items() if isinstance(answer, Unknown))
         return why if str(place) in why.why else replace(why, why=f"{place}: {why.why}")
 
@@ -58,7 +58,7 @@ async def identities(nodes: KafkaNodes, clock: Clock, kubernetes: Observed[Kuber
 # What a migration leaves behind when its resource goes, looked up at that moment.
 
 async def leftovers(workloads: Workloads, migration: KafkaMigration) -> list[str]:
-    """Everything that the migration made or changed and that is still there, in words. Raises Unreachable."""
+    """Everything that the migration made or changed and that still exists, for a message each. Raises Unreachable."""
     found: list[str] = []
     try:
         await _look(workloads, migration, found)
@@ -83,14 +83,14 @@ async def _look(workloads: Workloads, migration: KafkaMigration, found: list[str
         if workload is not None and files and workload.update_strategy.get("type") == "OnDelete":
             found.append(f"update strategy OnDelete of StatefulSet {brokers.name}: it replaces no pod by itself")
         if workload is not None and workload.claimed_by == migration.metadata.uid:
-            found.append(f"annotation {names.CLAIM} of StatefulSet {brokers.name}: take it off before another migration")
+            found.append(f"annotation {names.CLAIM} of StatefulSet {brokers.name}: remove it before another migration")
         original = names.original(brokers.name, migration.status.attempt)
         if await workloads.original(original) is not None:
             found.append(f"ControllerRevision {original} with the template as it was")
 
 
 def _in_zookeeper(migration: KafkaMigration) -> list[str]:
-    """As the record tells: nobody is asked any more."""
+    """By the record: nobody is asked any more."""
     progress = migration.status.progress
     if progress.direction is Direction.BACKWARD and progress.complete_time is not None:
         return []
@@ -102,7 +102,7 @@ T = TypeVar("T")
 CLOCKS_SECONDS = 60.0
 """How old the comparison of clocks may be: each is a dry run in the API server's audit log."""
 TREE_SECONDS = 20.0
-"""How old the reading of the whole tree, or of all that a broker's logs tell, may be before the next one begins."""
+"""How old the reading of the whole tree, or of a broker's topic ids, may be before the next one begins."""
 IDLE_GROUPS_SECONDS = 60.0
 """The same of the sweep over groups without members."""
 
@@ -169,10 +169,10 @@ class Examiner:
     async def _ahead(self) -> float:
         """Somewhere between question and answer the API server looked at its clock, which shows whole seconds."""
         asked = self._clock.now()
-        told = await self._survey.time()
-        if told > (now := self._clock.now()):
-            return told - now
-        return min(0.0, told + 1.0 - asked)
+        theirs = await self._survey.time()
+        if theirs > (now := self._clock.now()):
+            return theirs - now
+        return min(0.0, theirs + 1.0 - asked)
 
     async def _ask(self, reading: Awaitable[T]) -> Observed[T]:
         return await known(reading, READ_SECONDS, self._clock)

@@ -21,7 +21,7 @@ TREE_SECONDS = 20.0
 
 
 class Rehearsals:
-    """Reads the tree behind the passes, while a rehearsal is wanted."""
+    """Reads the tree in the background, while a rehearsal is wanted."""
 
     def __init__(self, workloads: Workloads, clock: Clock) -> None:
         self._workloads = workloads
@@ -45,7 +45,7 @@ class Rehearsals:
 
 
 async def _export(zookeeper: ZooKeeperTree) -> Export:
-    """The digest is that of the masked tree, as the replica tells it: what is masked does not change it."""
+    """The digest is that of the masked tree, as the replica reports it: what is masked does not change it."""
     tree = await zookeeper.export()
     return await asyncio.to_thread(handed_in, tree)
 

@@ -1,4 +1,4 @@
-"""One collection of the API server, kept up to date by a watch: listed once, then each change.
+"""One collection of the API server, as a watch shows it: listed once, then each change.
 
 The official client's informer works in threads of its own, and for asyncio it has none, so this one is ours: list, watch
 from there, watch again where one ends, list again where the place is lost (410) or an answer is not understood.
