@@ -70,10 +70,6 @@ def check_deletion(picture: Picture) -> Verdict:
                 f" RolledBack while a rollback is available, {OR_ABANDON}")
 
 
-def judge(intent: Intent, picture: Picture) -> tuple[Intent, Verdict]:
-    """Both: its intent, and why it is still there."""
-    return while_deleted(intent, picture), check_deletion(picture)
-
 
 def kafka_migrations(policy: Policy, image: str) -> Kind[KafkaMigration, Picture]:
     """All of them, with what the chart allows them, and the operator's own image."""
@@ -92,7 +88,7 @@ def kafka_migrations(policy: Policy, image: str) -> Kind[KafkaMigration, Picture
         recorded_modes=lambda migration: {node.name: node.observed for node in migration.status.nodes},
         next_status=_next_status, telling=telling,
         figures=lambda migration, picture: figures(migration.spec, migration.status, picture), digest=digest,
-        deletion=Deletion(UNTOUCHED, may_go, judge))
+        deletion=Deletion(UNTOUCHED, may_go, while_deleted, check_deletion))
 
 
 def _reached_by(migration: KafkaMigration) -> object:

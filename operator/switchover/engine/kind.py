@@ -59,14 +59,14 @@ P = TypeVar("P", bound=Picture)
 
 @dataclass(frozen=True, slots=True)
 class Deletion(Generic[M, P]):
-    """What the deletion of an object of one kind means."""
+    """What the deletion of an object of one kind means: the intent while it is being deleted, and why it still exists."""
 
     untouched: Collection[str]
     """The steps up to which nothing was made or changed yet: then nothing can be left behind."""
     may_go: Callable[[M], bool]
     """Whether it may be deleted at once."""
-    judge: Callable[[Intent, P], tuple[Intent, Verdict]]
-    """Its intent while it is being deleted, and why it is still there and what ends that."""
+    intent: Callable[[Intent, P], Intent]
+    verdict: Callable[[P], Verdict]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

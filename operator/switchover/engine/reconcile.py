@@ -273,8 +273,8 @@ class Reconciler(Generic[M, P]):
         deleted, intent = migration.metadata.deletion_timestamp, self._kind.intent(migration)
         why: tuple[Verdict, float] | None = None
         if deleted is not None:
-            intent, verdict = self._kind.deletion.judge(intent, picture)
-            why = verdict, deleted.timestamp()
+            intent = self._kind.deletion.intent(intent, picture)
+            why = self._kind.deletion.verdict(picture), deleted.timestamp()
         own, free = self._holder(migration.metadata.uid), picture.position.step == PREFLIGHT or picture.position.finished
         held = holder == own or (free and not memory.unheld)    # Preflight changes nothing, and has its own gate for it
         every = EveryStep(

@@ -53,10 +53,6 @@ def check_deletion(picture: Picture) -> Verdict:
                 unblocks=f"wait until the rollback has ended, {OR_ABANDON}")
 
 
-def judge(intent: Intent, picture: Picture) -> tuple[Intent, Verdict]:
-    """Both: its intent, and why it is still there."""
-    return while_deleted(intent, picture), check_deletion(picture)
-
 
 def digest(picture: Picture) -> Mapping[str, str]:
     """Sentences by their subject. Modes, states and counts alone: a group may have a thousand members."""
@@ -103,7 +99,7 @@ def consumer_group_migrations(policy: Policy) -> Kind[ConsumerGroupMigration, Pi
         recorded_modes=lambda migration: {slot.name: slot.observed for slot in migration.status.slots},
         next_status=_next_status, telling=telling,
         figures=lambda migration, picture: figures(migration.status, steps, picture), digest=digest,
-        deletion=Deletion(UNTOUCHED, may_go, judge))
+        deletion=Deletion(UNTOUCHED, may_go, while_deleted, check_deletion))
 
 
 def _reached_by(migration: ConsumerGroupMigration) -> object:
