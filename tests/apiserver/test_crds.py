@@ -234,7 +234,7 @@ def test_the_steps_of_the_rules_are_those_of_the_plans():
     """Where nothing of an attempt is touched: by the rules of the API server, and by the plan."""
     group = ConsumerGroupMigrationSpec.model_validate(documented_of("ConsumerGroupMigration")[0]["spec"])
     for steps, spec in ((CLUSTER.steps, KafkaMigrationSpec), (plan_of(group).steps, ConsumerGroupMigrationSpec)):
-        first = next(index for index, step in enumerate(steps) if step.touches)
+        first = next(index for index, step in enumerate(steps) if step.records_nodes)
         assert (steps[first].name, steps[0].name) == (spec.untouched[""].step, "Preflight")
         for step in steps[1:first]:
             assert f"'{step.name}'" in spec.untouched[""].cel

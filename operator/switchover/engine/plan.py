@@ -140,8 +140,8 @@ class Step(Generic[P]):
     unbegun: Callable[[P], Mapping[str, NodeRecord] | None] = _begun
 
     @property
-    def touches(self) -> bool:
-        """Whether it is one that puts nodes on record: those before the first leave everything of the user's as it is."""
+    def records_nodes(self) -> bool:
+        """Whether it puts nodes on record: the steps before the first that does change nothing of the user's."""
         return self.forward.assigns is not _no_records
 
     def leg(self, direction: Direction) -> Leg[P] | None:
@@ -199,7 +199,7 @@ class Plan(Generic[P]):
         """Whether nothing of the user's was touched in this attempt, and no node is on record to be."""
         here = self.index(at.step)
         steps = () if here is None else self.steps[: here + (at.opened is not None)]
-        return here is not None and not at.nodes and not any(step.touches for step in steps)
+        return here is not None and not at.nodes and not any(step.records_nodes for step in steps)
 
     def needs(self, at: Position) -> frozenset[str]:
         """The facts that the leg on record names, of those that a pass reads only where they are named."""
