@@ -29,7 +29,7 @@ from adapters.eventually import eventually
 from patience import stretched, until
 from switchover.answers.errors import Refused, Unreachable
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.kafka.client import settings
+from switchover.kafka.client import broker_settings as settings
 from switchover.kafka.client.groups import WireGroups
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.client.offsets import WireOffsets

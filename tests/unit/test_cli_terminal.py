@@ -10,7 +10,7 @@ from rich.console import Console
 
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Severity
-from switchover.cli import follow, oncall
+from switchover.cli import follow, migrations
 from switchover.cli.command import Output, clean
 from switchover.cli.display import changes, tree
 from switchover.cli.export import Document
@@ -70,7 +70,7 @@ def test_a_command_of_status_is_one_line_on_a_narrow_terminal(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setattr(follow, "read", read)
     monkeypatch.setattr(follow, "watch", watched)
-    oncall.status(name="kafka", watch=watch, output=Output.TABLE, namespace="", context="", kubeconfig="")
+    migrations.status(name="kafka", watch=watch, output=Output.TABLE, namespace="", context="", kubeconfig="")
     assert (unblocks in capsys.readouterr().out) is not watch
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from switchover.api.job_message import Job
-from switchover.cli import oncall as oncall
+from switchover.cli import migrations as migrations
 from switchover.cli.command import (
     BootstrapServer,
     ClusterName,

@@ -17,6 +17,7 @@ from switchover.answers.clock import Clock
 from switchover.answers.errors import Refused, Unreachable
 from switchover.answers.observed import Unknown
 from switchover.kafka.client import each_group
+from switchover.kafka.client.broker_settings import broker_settings, cluster_operations, topic_settings
 from switchover.kafka.client.brokers import Brokers, Question, Together
 from switchover.kafka.client.connection import Connection, api_versions, succeeded
 from switchover.kafka.client.consumer_protocol import PROTOCOL_TYPE
@@ -30,7 +31,6 @@ from switchover.kafka.client.coordinator import (
 )
 from switchover.kafka.client.metadata import addresses, metadata
 from switchover.kafka.client.offsets import NOT_ANSWERED
-from switchover.kafka.client.settings import broker_settings, cluster_operations, topic_settings
 from switchover.kafka.group import BrokerGroups, Group, GroupState, OffsetsTopic, Readiness, SeenGroup, SeenGroups
 from switchover.kafka.limits import ANSWER_SECONDS
 from switchover.kafka.ports import Cluster

@@ -24,17 +24,17 @@ from kio.schema.types import BrokerId
 from kio.static.primitive import f64, i16, i32, u16
 
 from switchover.answers.errors import Refused, Unreachable
-from switchover.kafka.client.connection import Connection, api_versions, connected, succeeded
-from switchover.kafka.client.metadata import WholeViews, addresses, metadata, topic_ids
-from switchover.kafka.client.metadata_log import METADATA_TOPIC, MetadataLog
-from switchover.kafka.client.partition_logs import DEBUGGER, LATEST, READ_UNCOMMITTED, list_offsets
-from switchover.kafka.client.settings import (
+from switchover.kafka.client.broker_settings import (
     broker_settings,
     examine_broker,
     identify,
     min_insync_replicas,
     shown_marker,
 )
+from switchover.kafka.client.connection import Connection, api_versions, connected, succeeded
+from switchover.kafka.client.metadata import WholeViews, addresses, metadata, topic_ids
+from switchover.kafka.client.metadata_log import METADATA_TOPIC, MetadataLog
+from switchover.kafka.client.partition_logs import DEBUGGER, LATEST, READ_UNCOMMITTED, list_offsets
 from switchover.kafka.limits import ANSWER_SECONDS, NODE_SECONDS
 from switchover.kafka.node import BrokerExamination, BrokerView, NodeAnswer, Quorum, Replica, TopicIds, WholeView
 from switchover.kafka.ports import LISTENER
