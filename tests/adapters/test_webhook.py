@@ -149,7 +149,7 @@ async def test_what_does_not_is_told_once_and_never_waited_for(
     assert time.monotonic() - begun < stretched(0.1)
     await sender.outcome(False, False)
     assert len(receiver.bodies) == 2 * tries
-    assert sender.told == [f"the webhook took no message: {words}; further failures are counted, not reported"]
+    assert sender.told == [f"the webhook did not accept a message: {words}; further failures are counted, not reported"]
     assert [each.message for each in caplog.records if each.levelno >= logging.WARNING] == [f"webhook: {words}"]
     receiver.answers = [status(200), answer]
     sender.call()
@@ -171,7 +171,8 @@ async def test_one_that_is_gone(tmp_path: Path, caplog: pytest.LogCaptureFixture
     (tmp_path / "url").write_text(f"http://name.invalid/hooks/{SECRET}")
     sender.call()
     await sender.outcome(False, False)
-    assert sender.told == ["the webhook took no message: no connection, 3 times; further failures are counted, not reported"]
+    assert sender.told == [
+        "the webhook did not accept a message: no connection, 3 times; further failures are counted, not reported"]
     assert SECRET not in caplog.text
     await sender.webhook.close()
 

@@ -141,7 +141,7 @@ async def test_an_answer_that_the_memory_limit_has_no_room_for_is_refused_with_t
 
     async with Node(script) as node:
         with pytest.raises(Refused, match=f"^{node.address}: an answer of it takes 81 MiB of memory, more than the operator"
-                                          r" has for one; give it a limit of 242Mi \(resources\.limits\.memory\)"):
+                                          r" has for one; give the operator a limit of 242Mi \(resources\.limits\.memory\)"):
             await KafkaWire({}, seconds=stretched(10)).api_versions(node.address)
     async with Node(lambda *_: (40 * memory.MIB).to_bytes(4)) as node:
         with pytest.raises(Refused, match="takes 80 MiB of memory"):

@@ -75,7 +75,7 @@ def test_a_standstill_is_told_outside_once_and_a_webhook_that_is_not_there_stops
         create("first")
         until(lambda: events("NotificationFailed"), why)
         (lost,) = events("NotificationFailed")
-        assert lost.startswith("first the webhook took no message: the Secret of notifications.webhook, or its key, is not ")
+        assert lost.startswith("first the webhook did not accept a message: the Secret of notifications.webhook, or its")
         assert len(events("Stalled")) == 1
         address.write_text(f"http://127.0.0.1:{receiver.server_port}/hooks/{SECRET}")
         create("second")

@@ -61,7 +61,7 @@ def test_after_finalize_it_goes_at_once_and_what_stays_is_listed(world: Migratio
         "Secret kafka-controller-switchover",
         "Secret kafka-switchover, which the pods of StatefulSet kafka mount",
         "update strategy OnDelete of StatefulSet kafka: it replaces no pod by itself",
-        "annotation switchover.dev/claimed-by of StatefulSet kafka: take it off before another migration",
+        "annotation switchover.dev/claimed-by of StatefulSet kafka: remove it before another migration",
         "ControllerRevision kafka-before-switchover-1 with the template as it was",
         "/controller and /migration in ZooKeeper",
     ]

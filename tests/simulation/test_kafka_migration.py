@@ -390,7 +390,7 @@ def test_an_entry_script_that_ends_before_kafka_has_its_last_words_told(advertis
     bring(world, RIGHT, "right")
     told = standing_with(world, "TrialFailed")
     assert told["message"] == (
-        "the new template of StatefulSet kafka does not come to the start of Kafka: container kafka ended with 1: Error:"
+        "the new template of StatefulSet kafka did not get as far as starting Kafka: container kafka ended with 1: Error:"
         " ERROR ==> KRaft mode requires an unique node.id. No broker has it")
     world.api.edit("statefulsets", "kafka", lambda found: found["spec"]["template"]["spec"]["containers"][0].setdefault(
         "env", []).append({"name": "FIXED", "value": "yes"}))

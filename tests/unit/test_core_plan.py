@@ -363,7 +363,7 @@ def test_a_spec_that_changes_before_anything_is_touched_is_looked_at_from_the_st
     """What nothing was made of may change until then, and nobody has checked what it says now."""
     wanted = intent(position.direction, paused=paused)
     decision = decide(LOOKS, Scene(position), replace(wanted, changed=True), {}, NOW)
-    words = "the spec was changed, and nothing is touched yet: Look looks again"
+    words = "the spec was changed before anything was touched: Look begins again"
     assert (decision.note == words) is again
     if again:
         assert (decision.position, decision.effects) == (Position(step="Look", entered=NOW), ())

@@ -178,9 +178,10 @@ def test_what_keeps_a_pod_from_coming_up_is_told_and_its_end_is_not(pod, words):
 
 
 @pytest.mark.parametrize(("in_trouble", "terminating", "reason", "message", "unblocks"), [
-    (False, False, "PodComingUp", "n0 is on its way into mode New: pod n0 pulls an image", "the pod starts and answers"),
+    (False, False, "PodComingUp", "n0 is on its way into mode New: pod n0 pulls an image",
+     "wait until the pod starts and answers"),
     (True, False, "PodInTrouble", "pod n0 pulls an image", "find out why: kubectl describe pod n0"),
-    (True, True, "PodComingUp", "n0 is on its way into mode New", "the pod starts and answers")],
+    (True, True, "PodComingUp", "n0 is on its way into mode New", "wait until the pod starts and answers")],
     ids=["in time", "too long", "ending"])
 def test_how_far_a_pod_has_come_is_told(in_trouble, terminating, reason, message, unblocks):
     rolling = recorded()

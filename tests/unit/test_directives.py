@@ -183,7 +183,7 @@ def test_what_is_kept_of_the_brokers_stops_the_migration_by_name(kept: Any, text
         return                                                  # blanks are part of a directory
     found = RECORD_HOLDS.check(picture)
     assert (found.outcome, found.reason, found.subject) == ("Fail", "EditsCannotBeWritten", "StatefulSet kafka")
-    assert found.message.startswith(f"what ControllerRevision {names.original('kafka', 1)} keeps of the brokers: ")
+    assert found.message.startswith(f"ControllerRevision {names.original('kafka', 1)}, the backup of StatefulSet kafka: ")
     assert found.message.isprintable()
     assert files_of(picture) == {}, "they stay as they are written"
 

@@ -121,7 +121,7 @@ def test_the_message_names_the_pod_and_what_is_there() -> None:
     registered = at("10.0.0.1", "10.0.0.2", "fd00::3")
     told = {"kafka-0": said(1), "kafka-1": SILENT, "kafka-2": said(3)}
     assert identified(PODS, registered, told) == (
-        "no broker advertises a host name that begins with kafka-1, and the pod does not tell which broker it is: nobody"
+        "no broker advertises a host name that begins with kafka-1, and the pod did not answer which broker it is: nobody"
         f" listens there. {shown}")
     assert identified(PODS, registered, {**told, "kafka-1": said()}) == (
         f"the broker in pod kafka-1 says that it is none of those that are registered. {shown}")
@@ -171,9 +171,9 @@ def test_a_pod_that_cannot_be_asked() -> None:
     found = asked(BALANCED, kafka(pod("kafka-0"), pod("kafka-2", "10.0.0.3")))
     assert found["kafka-0"] == "pod kafka-0 has no address at this moment"
     assert found["kafka-1"] == "pod kafka-1 has no address at this moment"
-    assert asked(BALANCED, settings={})["kafka-0"] == "no broker tells the port of its listener"
+    assert asked(BALANCED, settings={})["kafka-0"] == "no broker has answered at which port it listens"
     assert asked(BALANCED, settings={"listeners": "PLAINTEXT://:0,PLAINTEXT://:99999,PLAINTEXT"})["kafka-0"] == (
-        "no broker tells the port of its listener")
+        "no broker has answered at which port it listens")
 
 
 def test_on_the_nodes_network_a_pod_is_asked_at_ports_that_are_kept_for_it() -> None:

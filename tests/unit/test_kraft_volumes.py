@@ -89,7 +89,8 @@ def test_history_tells_the_incident_once_and_its_end():
         return next_status(own, picture, decide(PLAN, picture, intent(), {}, NOW), Spent(), None, {})
 
     first = folded(out_of_sync(replaced()))
-    told = "incident: kafka-1 runs on another volume than the one on record: its data is gone from it (now data-kafka-1/2)"
+    told = ("incident: kafka-1 runs on another volume than the one on record, without the data of the old one"
+            " (now data-kafka-1/2)")
     assert [item.message for item in first.history] == [told]
     second = folded(out_of_sync(replaced()), first)
     assert second.history == first.history

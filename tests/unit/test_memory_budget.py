@@ -22,8 +22,8 @@ def budget() -> Budget:
 
 
 async def test_what_there_is_no_room_for_is_refused_with_the_limit_that_has(budget: Budget) -> None:
-    with pytest.raises(Refused, match=r"^b:1: an answer takes 11 MiB of memory, more than the operator has for one; give it"
-                                      r" a limit of 171Mi \(resources\.limits\.memory\)$"):
+    with pytest.raises(Refused, match=r"^b:1: an answer takes 11 MiB of memory, more than the operator has for one; give"
+                                      r" the operator a limit of 171Mi \(resources\.limits\.memory\)$"):
         await budget.turn("b:1: an answer", 11 * MIB)
     assert budget.held == 0
 
@@ -31,7 +31,7 @@ async def test_what_there_is_no_room_for_is_refused_with_the_limit_that_has(budg
 async def test_who_finds_none_left_waits_for_it_and_is_named_when_it_was_too_long(budget: Budget) -> None:
     first = await budget.turn("a", 8 * MIB)
     with pytest.raises(Unreachable, match=r"^b takes 3\.0 MiB of memory, and 8\.0 MiB of the 10 MiB that the operator has"
-                                          r" for all answers are in use; give it a limit of 171Mi or more \("):
+                                          r" for all answers are in use; give the operator a limit of 171Mi or more \("):
         await budget.turn("b", 3 * MIB)
     waits = asyncio.create_task(budget.turn("b", 3 * MIB))
     await asyncio.sleep(0)

@@ -101,4 +101,4 @@ def test_what_brokers_were_is_not_taken_from_brokers_that_run_by_our_edits() -> 
     nodes = {**lost.position.nodes, "kafka-0": replace(lost.position.nodes["kafka-0"], assigned=Mode.MIGRATION)}
     found = lost.at(replace(lost.position, nodes=nodes)).brokers_of("kafka")
     assert isinstance(found, Unknown)
-    assert "nothing is kept of what StatefulSet kafka was" in found.why
+    assert "the backup of StatefulSet kafka, is missing" in found.why

@@ -71,7 +71,7 @@ async def test_it_is_asked_anew_after_a_while_and_where_topics_come() -> None:
 async def test_what_nobody_tells_is_unknown_and_no_topics_have_no_minimum() -> None:
     observer, kafka = observing()
     assert await observer._min_insync(ADDRESSES, {}, set()) == Unknown(
-        "no broker tells which topics there are")
+        "no broker has answered which topics there are")
     assert await observer._min_insync(ADDRESSES, dict.fromkeys(ADDRESSES, knows()), set()) == Known({}, 100.0)
     assert not kafka.asked
     kafka.refuses = True
@@ -88,7 +88,7 @@ async def test_a_broker_that_has_lost_zookeeper_is_not_asked() -> None:
     assert [broker for broker, _ in kafka.asked] == [TWO]
     found = await observer._min_insync(ADDRESSES, views, {1, 2, 3})
     assert isinstance(found, Unknown)
-    assert "brokers 1, 2, 3 are not in /brokers/ids" in found.why
+    assert "brokers 1, 2, 3 have no session with ZooKeeper (/brokers/ids)" in found.why
     assert len(kafka.asked) == 1
 
 

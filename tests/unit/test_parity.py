@@ -290,9 +290,9 @@ DELETE = "kubectl --namespace kafka delete pod kafka-controller-0"
 
 @pytest.mark.parametrize(("difference", "opened", "cure"), [
     (NEW_SALT, NOW - 60,
-     f"after a minute Switchover restarts the leading controller, each once in this step; by hand: {DELETE}"),
+     f"after a minute Switchover restarts the leading controller, each once in this step; to do it yourself: {DELETE}"),
     (NEW_SALT, None, DELETE),
-    (of("ACL"), NOW - 60, f"find out which side is right, as the runbook tells; where it is KRaft's: {DELETE}"),
+    (of("ACL"), NOW - 60, f"find out which side is right, as the runbook shows; if KRaft's is: {DELETE}"),
 ])
 def test_the_cure_names_the_leader_and_one_command(difference: Difference, opened: float | None, cure: str) -> None:
     picture = moment("DualWrite", Mode.MIGRATION, Mode.MIGRATION_CONTROLLER, (), MigrationState.MIGRATION, opened=opened)

@@ -97,7 +97,7 @@ class Answers:
         if not done and spared is not None:
             return spared
         if task.cancelled():                         # Kopf ends every task of a watch that ends
-            raise Unreachable("whoever asked first gave up")
+            raise Unreachable("the question was cancelled while it was asked")
         return task.result()
 
     async def observed(self, key: Hashable, ask: Callable[[], Awaitable[T]], seconds: float,
@@ -147,7 +147,7 @@ def _seen(task: "asyncio.Task[Any]") -> None:
 
 
 class Background(Generic[T]):
-    """A reading that takes long where ZooKeeper has much: it goes on behind the passes and is good for `seconds`.
+    """A reading that takes long where ZooKeeper has much: it goes on in the background and is good for `seconds`.
 
     Between two it rests five times as long as one took, at least, or `rests` times where a new answer counts for more than
     the processor (docs/measurements.md#the-largest-cluster).

@@ -109,8 +109,8 @@ class Budget:
     def _queue(self, what: str, size: int, have: int = 0) -> "Held | Future[Held]":
         with self._lock:
             if (whole := size + have) > self._size():
-                raise Refused(f"{what} takes {_mib(whole)} of memory, more than the operator has for one; give it a limit of"
-                              f" {limit_for(whole)} (resources.limits.memory)")
+                raise Refused(f"{what} takes {_mib(whole)} of memory, more than the operator has for one; give the operator"
+                              f" a limit of {limit_for(whole)} (resources.limits.memory)")
             if self._fits(size) and (have or size <= SMALL or not self._waiting):
                 return self._take(size)
             future: Future[Held] = Future()
@@ -140,8 +140,8 @@ class Budget:
 
     def _too_much(self, what: str, size: int) -> str:
         return (f"{what} takes {_mib(size)} of memory, and {_mib(self._held)} of the {_mib(self._size())} that the operator"
-                f" has for all answers are in use; give it a limit of {limit_for(self._held + size)} or"
-                " more (resources.limits.memory)")
+                f" has for all answers are in use; give the operator a limit of {limit_for(self._held + size)} or more"
+                " (resources.limits.memory)")
 
     def _fits(self, size: int) -> bool:
         return self._held + size <= self._size() + (FOR_SMALL if size <= SMALL else 0)
@@ -167,7 +167,8 @@ class Budget:
         size, own, together = self._size(), self._lasting[owner] + more, self._lasting.total() + more
         if more > 0 and (own > size // 4 or (together > size // 2 and own > size // LITTLE)):
             raise Refused(f"{what} is more than there is memory for: {_mib(own)} of {owner}, {_mib(together)} in all; "
-                          f"give it a limit of {limit_for(max(4 * own, 2 * together))} or more (resources.limits.memory)")
+                          f"give the operator a limit of {limit_for(max(4 * own, 2 * together))} or more"
+                          " (resources.limits.memory)")
         self._lasting[owner] = own
         if not own:
             del self._lasting[owner]
@@ -201,4 +202,4 @@ def _mib(size: int) -> str:
 
 
 ANSWERS = Budget(lambda: room())
-"""What all peers together may have this process keep."""
+"""What all peers together may have this process hold."""

@@ -36,7 +36,7 @@ MARKS = ("argocd.argoproj.io/", FLUX_KUSTOMIZE, FLUX_HELM, "meta.helm.sh/", "app
 class Tool:
     """A tool that applies a workload again and again.
 
-    `reverts` says whether it puts back by itself what somebody else changed, and `quiet` that a mark on the object keeps it
+    `reverts` says whether it reverts by itself what somebody else changed, and `quiet` that a mark on the object keeps it
     from doing so. `tolerate` and `suspend` are to be pasted: before a migration, and once something was put back.
     """
 
@@ -72,7 +72,7 @@ def tool_of(workload: Managed, namespace: str) -> Tool | None:
         there = marks.get(f"{FLUX_KUSTOMIZE}namespace", namespace)
         return Tool(FLUX, f"{there}/{kustomization}", reverts=True, quiet=off, tolerate=mark, suspend=mark)
     if (bundle := marks.get(FLEET)) and HELM in marks:
-        pause = ("set spec.paused: true in its GitRepo or Bundle until HandOver; with correctDrift.enabled Fleet puts back"
+        pause = ("set spec.paused: true in its GitRepo or Bundle until HandOver; with correctDrift.enabled Fleet reverts"
                  " what others change")
         return Tool("Rancher Fleet bundle", bundle, reverts=True, quiet=False, tolerate=pause, suspend=pause)
     if release := marks.get(HELM):

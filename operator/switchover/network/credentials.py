@@ -47,8 +47,8 @@ class AllowedServers:
         named = ",".join([*(_written(*server) for server in self.servers), *missing])
         patch = command("kubectl -n {} patch secret {} -p {}", self.namespace, self.secret,
                         {"stringData": {self.key: named}})
-        return (f"Secret {self.secret} does not name {', '.join(missing)} in its key {self.key}, and goes only where it"
-                f" says; if it may go there: {patch}")
+        return (f"Secret {self.secret} does not name {', '.join(missing)} in its key {self.key}, so its credentials are not"
+                f" sent there; if they may be: {patch}")
 
     def _names(self, server: Address) -> bool:
         host = _plain(server.host)

@@ -336,7 +336,7 @@ def register(watch: Watch, resource: tuple[str, str, str], loops: LoopsByNamespa
 
 
 def why_dead(watch: Watch, now: float) -> str:
-    """Why the kubelet had better restart the process, or "": a loop hangs, or nothing at all is watched.
+    """Why the kubelet should restart the process, or "": a loop hangs, or nothing at all is watched.
 
     Many passes that wait for their turn are no reason: it would only begin with all of them again.
     """
@@ -349,7 +349,7 @@ def why_dead(watch: Watch, now: float) -> str:
 
 
 def why_not_ready(watch: Watch, now: float) -> str:
-    """Why a rollout had better wait, or "": nothing is watched yet, or it is dead, or migrations have not been looked at."""
+    """Why a rollout should wait, or "": nothing is watched yet, or it is dead, or migrations have not been looked at."""
     if why := why_dead(watch, now):
         return why
     if not watch.begun:

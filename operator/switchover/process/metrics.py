@@ -128,7 +128,7 @@ class Metrics:
         self._running = Gauge("switchover_passes_running", "Passes that go on at this moment", registry=registry)
         self._watch_age = Gauge(
             "switchover_watch_age_seconds",
-            "Time since the API server's last word about the pods, workloads or budgets of which that is longest ago; "
+            "Time since the API server's last event about the pods, workloads or budgets of which that is longest ago; "
             "beyond two minutes they are listed again",
             registry=registry)
         for kind in FAILURES:                                    # from 0 on: an increase from nothing is none for Prometheus

@@ -102,7 +102,7 @@ class Webhook:
             else:
                 self._sent(True)
                 if self._failing:
-                    logger.info("webhook: messages are taken again")
+                    logger.info("webhook: messages are accepted again")
                 self._failing = False
             finally:
                 self._messages.task_done()
@@ -112,7 +112,7 @@ class Webhook:
         if not self._failing:
             self._failing = True
             logger.warning("webhook: %s", why)
-            await undelivered(f"the webhook took no message: {why}; further failures are counted, not reported")
+            await undelivered(f"the webhook did not accept a message: {why}; further failures are counted, not reported")
 
     async def _post(self, body: bytes) -> None:
         address = await asyncio.to_thread(self._read_address)
@@ -145,7 +145,7 @@ class Webhook:
                 text = file.read(LARGEST_ADDRESS + 1).strip()
             address = URL(text if text.isprintable() and len(text) <= LARGEST_ADDRESS else "")
         except FileNotFoundError:
-            raise Undeliverable("the Secret of notifications.webhook, or its key, is not there") from None
+            raise Undeliverable("the Secret of notifications.webhook, or its key, does not exist") from None
         except (OSError, ValueError):
             raise Undeliverable("what the Secret of notifications.webhook holds cannot be read as an address") from None
         if address.scheme not in ("http", "https") or not address.host:

@@ -64,7 +64,7 @@ class Together(Generic[Q, T]):
         task.add_done_callback(self._asking.discard)
 
     async def _all(self, batch: Sequence[Question[Q, T]]) -> None:
-        error: Exception = Unreachable("whoever asked first gave up")       # Kopf ends every task
+        error: Exception = Unreachable("the question was cancelled while it was asked")     # Kopf ends every task
         try:
             await self._ask(batch)
             error = Unreachable("the answer left it out")
