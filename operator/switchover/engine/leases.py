@@ -76,7 +76,7 @@ class Leases:
             async with asyncio.timeout(LEAVING_SECONDS):
                 await self._workloads.hold_lease(name, held.holder, LEFT_SECONDS)
         except (Unreachable, Refused, Fenced, TimeoutError) as error:
-            logger.warning("Lease %s lasts for %d s yet: %s", name, held.seconds, error or "no answer")
+            logger.warning("Lease %s still lasts for %d s: %s", name, held.seconds, error or "no answer")
 
     def drop(self, name: str, holder: str) -> None:
         """Renew it no more, if this holder does."""

@@ -258,8 +258,7 @@ def check_parity(picture: Picture) -> Verdict:
     """No difference that lasts, by a reading that began after the batch did, or else the step."""
     seen = picture.facts.parity
     if not isinstance(seen, Known):
-        return unknown(PARITY_UNKNOWN, f"the metadata of ZooKeeper and KRaft has not been compared: {seen.why}",
-                       subject="metadata")
+        return unknown(PARITY_UNKNOWN, f"ZooKeeper and KRaft were not compared yet: {seen.why}", subject="metadata")
     found = seen.value.differences
     if found:
         more = f"; and {len(found) - DIFFERENCES_NAMED} more" if len(found) > DIFFERENCES_NAMED else ""

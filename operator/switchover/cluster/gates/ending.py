@@ -81,8 +81,7 @@ def check_retained(picture: Picture) -> Verdict:
     lasted = _lasted(picture)
     if lasted < picture.spec.zookeeper_retention_seconds:
         return wait(RETAINING, "ZooKeeper stays until its retention is over", observed=f"{lasted:.0f} s",
-                    threshold=f"{picture.spec.zookeeper_retention_seconds} s",
-                    unblocks="nothing to do: this wait ends by itself")
+                    threshold=f"{picture.spec.zookeeper_retention_seconds} s", unblocks="nothing to do: it ends by itself")
     return passed("retention is over")
 
 

@@ -79,8 +79,7 @@ def check_observers_caught_up(picture: Picture) -> Verdict:
             return wait(OBSERVER_BEHIND, f"broker {node_id} does not follow the metadata log", subject=name,
                         observed="not an observer" if behind is None else f"{behind} records behind",
                         threshold=f"{CAUGHT_UP_RECORDS} records",
-                        unblocks="wait until it fetches from the controllers; if it does not, check that it reaches their"
-                        " port")
+                        unblocks="wait until it fetches from the controllers; if not, check that it reaches their port")
     return passed("the metadata log is followed")
 
 

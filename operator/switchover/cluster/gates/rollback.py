@@ -204,8 +204,7 @@ def check_brokers_released(picture: Picture) -> Verdict:
     for name, workload in state.brokers.items():
         if workload is not None and not template.is_restored(workload, state.originals.get(name)):
             return wait(TEMPLATE_NOT_RESTORED, f"StatefulSet {name} does not have its own template and update strategy yet",
-                        subject=name,
-                        unblocks="wait until every pod of it runs by its own template; Switchover restores the rest")
+                        subject=name, unblocks="wait until every pod runs by its own template; Switchover does the rest")
     return _left([
         *(f"Secret {names.node_files(name)}" for name in picture.broker_sets if state.node_files.get(name)),
         *(f"the original of StatefulSet {name}" for name in picture.broker_sets

@@ -300,8 +300,7 @@ def check_started_by_its_edits(picture: Picture) -> Verdict:
         if not wanted:
             return wait(DOOR_STILL_THERE, f"{name} was started by Switchover's start script, not by its own template alone",
                         subject=name, observed=shown, threshold="no marker",
-                        unblocks="wait until its template is restored, then restart it:"
-                        f" {kubectl(picture.namespace, 'delete pod {}', name)}")
+                        unblocks=f"once its template is restored: {kubectl(picture.namespace, 'delete pod {}', name)}")
         if not shown:
             return fail(DOOR_NOT_PASSED, not_passed(picture, name), subject=name, observed="no marker", threshold=wanted,
                         unblocks="roll back (spec.desiredState: RolledBack), set spec.brokers[].start to the script by which"
