@@ -206,8 +206,8 @@ def test_a_pod_in_the_wrong_mode_is_evicted_once_more_and_then_a_person_is_asked
 
 
 @pytest.mark.parametrize(("trouble", "end"), [
-    ("", "still does not run in its assigned mode"),
-    ("nobody started it", "still does not run in its assigned mode: nobody started it")])
+    ("", "and does not run in its assigned mode"),
+    ("nobody started it", "and does not run in its assigned mode: nobody started it")])
 def test_what_is_known_of_a_pod_that_stays_in_the_wrong_mode_is_told(trouble, end):
     rolling = recorded(evictions=2)
     rolling.change("n0", uid="u3", runs=OLD, started_at=LONG_AGO, trouble=trouble)

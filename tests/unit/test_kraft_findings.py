@@ -196,7 +196,7 @@ FINDINGS = [
             "ZooKeeperUnverified", "zookeeper:2181"),
     Finding("ZooKeeperUnused", "one that answers srvr with other words", lambda p: with_fact(p, "zookeeper_connections", {
         "zookeeper:2181": Unknown("it is not in the whitelist", refused=True)}), U, "ZooKeeperUnverified", "zookeeper:2181",
-            "stop it, and keep its volumes: kubectl --namespace kafka scale statefulset/"),
+            "stop it, but leave its volumes: kubectl --namespace kafka scale statefulset/"),
     Finding("Soaked", "a soak that has just begun", opened_at(NOW - 3599), W, "Soaking"),
     Finding("Retained", "a retention that has just begun", opened_at(NOW - 7199), W, "Retaining"),
     Finding("Finalized", "a log that still migrates", log(migration_state=ACTIVE), W, "NotFinalized", "metadata log"),
@@ -220,7 +220,7 @@ FINDINGS = [
     Finding("GroupsHealthy", "commits that stand still", samples(sweep(31, 90, 95), sweep(0, 90, 99)), W, "GroupStalled",
             "orders orders-0"),
     *(Finding("GroupsHealthy", f"no members, {what}", lambda p, spoiled=spoiled: without_members(spoiled(p)), W,
-              "GroupHasNoMembers", subject, "take it out of spec.gates.groups") for what, spoiled, subject in (
+              "GroupHasNoMembers", subject, "remove it from spec.gates.groups") for what, spoiled, subject in (
                   ("and commits that stand still", samples(sweep(31, 90, 95), sweep(0, 90, 99)), "orders orders-0"),
                   ("a commit beyond the end", samples(sweep(2, 101, 100), sweep(0, 101, 100)), "orders orders-0"),
                   ("and no commit", samples(Swept(0, {})), "orders"))),
@@ -499,7 +499,7 @@ FINDINGS = [
         p, state=JobState.RUNNING, message="", detail="pod a: ErrImagePull"), W, "TrialRunning", TRIAL),
     Finding("OwnTemplateTried", "an entry script that ends before", lambda p: trial(
         p, state=JobState.FAILED, message="no such variable", detail="container kafka ended with 1"), F, "TrialFailed",
-            TRIAL, f"delete {TRIAL.lower()} has it tried again"),
+            TRIAL, f"To try the same one again: kubectl --namespace kafka delete {TRIAL.lower()}"),
     Finding("OwnTemplateTried", "a pod that ended without a word", lambda p: trial(p, message=""), F, "TrialFailed", TRIAL),
     Finding("OwnTemplateTried", "a report of another pod", lambda p: trial(p, message=value(
         p.facts.trials["kafka"]).message.replace(value(p.facts.trials["kafka"]).nonce, "0" * 16)), F, "TrialFailed", TRIAL),

@@ -418,7 +418,7 @@ def test_an_original_without_what_the_brokers_were_is_of_an_older_release():
     cluster.original = {key: each for key, each in kept(cluster).items() if key != DATA_FIELD}
     found = cluster.picture(provisioning().position).brokers_of("kafka")
     assert isinstance(found, Unknown)
-    assert "an older release of Switchover began the migration, with which it must end" in found.why
+    assert "end the migration with the older release of Switchover that wrote it" in found.why
     assert goals.broker_files(cluster.picture(provisioning().position.with_batch(["kafka-1"], Mode.MIGRATION, NOW))) == ()
 
 

@@ -95,8 +95,8 @@ async def test_who_is_cancelled_while_it_waits_takes_nothing(budget: Budget) -> 
 def test_of_what_is_held_for_long_nobody_takes_the_part_of_others(budget: Budget) -> None:
     """A quarter for each, a half for all; and he who has little is not refused because of them."""
     hogs = [budget.lasting(name) for name in ("a", "b", "c")]
-    with pytest.raises(Refused, match=r"^x is more than there is memory for: 2\.6 MiB of a, 2\.6 MiB in all; give it a"
-                                      r" limit of 171Mi"):
+    with pytest.raises(Refused, match=r"^x is more than there is memory for: 2\.6 MiB of a, 2\.6 MiB in all; give the"
+                                      r" operator a limit of 171Mi"):
         hogs[0].resize(int(2.6 * MIB), "x")
     for each in hogs[:2]:
         each.resize(int(2.5 * MIB), "x")

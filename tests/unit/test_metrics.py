@@ -251,8 +251,8 @@ def test_each_migration_has_one_metric_that_says_its_name_and_namespace_to_join_
     registry = CollectorRegistry()
     metrics = Metrics(registry, lambda: 0.0)
     clusters, members = metrics.migrations("KafkaMigration", "shop"), metrics.migrations("ConsumerGroupMigration", "shop")
-    clusters.told("kafka", "uid-1", (), {})
-    members.told("kafka", "uid-2", (), {})
+    clusters.update("kafka", "uid-1", (), {})
+    members.update("kafka", "uid-2", (), {})
     metrics.migrations("KafkaMigration", "bank").update("kafka", "uid-3", (), {})
 
     def info(kind: str, uid: str, namespace: str = "shop") -> float | None:
