@@ -329,9 +329,9 @@ FINDINGS = [
             "AutoscalerInTheWay", "VerticalPodAutoscaler orders", "delete it"),
     # members
     Finding("NewPodsJoin", "a canary restarts", with_pod("orders-4", restarts=1, trouble="Error: 1"), FAIL,
-            "NewPodRestarts", "orders-4", "kubectl logs --previous"),
+            "NewPodRestarts", "orders-4", "--namespace shop logs --previous orders-4"),
     Finding("NewPodsJoin", "stays out", with_member(4, host="10.9.9.9"), FAIL, "NotAMember", "orders-4",
-            "kubectl logs"),
+            "--namespace shop logs "),
     Finding("NewPodsJoin", "joins by the old protocol", with_member(4, protocol=CLASSIC), FAIL, "WrongProtocol",
             "orders-4", "group.protocol"),
     Finding("NewPodsJoin", "on the way back", then(instead(lambda: moment("Canary", "OOOOOO", (5,), direction=BACKWARD)),
@@ -359,7 +359,7 @@ FINDINGS = [
     Finding("Calm", "again and again", epochs(17, 18, 19, 20, 21), FAIL, "EpochChurn", "orders", "leave and return"),
     # progress
     Finding("GoesOn", "one stands", stands(FIRST), FAIL, "PartitionStalled", "orders-0", "member that owns it"),
-    Finding("GoesOn", "one goes back", rewound, FAIL, "CommitWentBack", "orders-0", "find out which member"),
+    Finding("GoesOn", "one goes back", rewound, FAIL, "CommitWentBack", "orders-0", "find the member that commits"),
     Finding("Progressed", "not of its own yet", stands(PARTITIONS[4]), WAIT, "NoProgressYet", "orders-4"),
     Finding("GoesOn", "never read", sampled(), UNKNOWN, "OffsetsUnknown", "orders"),
     # lag
@@ -389,13 +389,13 @@ FINDINGS = [
             "Job to-consumer-audit-1"),
     Finding("AuditClean", "twice", known("audit", audited(
         message='{"verdict": "Violations", "evidence": ["orders-0"], "nonce": "n"}')), FAIL, "AuditViolations",
-            "Job to-consumer-audit-1", "delete the Job"),
+            "Job to-consumer-audit-1", "delete job to-consumer-audit-1"),
     Finding("AuditClean", "unproven", known("audit", audited(message='{"verdict": "Indeterminate", "nonce": "n"}')), FAIL,
             "AuditIndeterminate", "Job to-consumer-audit-1", "audit.acceptIndeterminate"),
     Finding("AuditClean", "broke off", known("audit", audited(JobState.FAILED, '{"reason": "no captures"}')), FAIL,
             "AuditFailed", "Job to-consumer-audit-1", "mend"),
     Finding("AuditClean", "no verdict", known("audit", audited(message="Killed")), FAIL, "AuditFailed",
-            "Job to-consumer-audit-1", "delete the Job"),
+            "Job to-consumer-audit-1", "delete job to-consumer-audit-1"),
     Finding("AuditClean", "of another pod", known("audit", audited(message='{"verdict": "Clean"}')), UNKNOWN, "AuditUnknown",
             "Job to-consumer-audit-1", "audit.image"),
     Finding("AuditClean", "another verdict", known("audit", audited(message='{"verdict": "Spotless"}')), UNKNOWN,

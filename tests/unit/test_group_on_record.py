@@ -230,8 +230,8 @@ def of_an_older_operator(picture: Picture) -> Picture:
     (moment("HandOver", "OTTTTT"), "pod orders-0 of its original template"),
     (moment("HandOver", "OOOOOO"), "its original template"),
     (of_stateful_set("HandOver", "OOTTTT", ()), "pod orders-0 of its original template"),
-    (without_originals(moment("HandOver", "TTTTTT")), "not kept as it was"),
-    (without_originals(moment("Rollout", "OOOOTT")), "not kept as it was"),
+    (without_originals(moment("HandOver", "TTTTTT")), "has no stored original"),
+    (without_originals(moment("Rollout", "OOOOTT")), "has no stored original"),
     (moment("Preflight", "OOOOOO").at(moment("Preflight").position), ""),
 ], ids=["an older operator", "a pod", "the original", "a pod of a StatefulSet", "nothing kept", "nothing kept before",
         "nothing"])

@@ -33,7 +33,7 @@ from switchover.reasons.groups import (
     WRONG_CONSUMER,
 )
 from switchover.shared.partition import TopicPartition
-from switchover.text.command import command
+from switchover.text.command import kubectl
 
 _KNOWN_TO_ZOOKEEPER = (Consumer.OLD, Consumer.ENABLED)
 
@@ -51,16 +51,16 @@ def check_new_pods_join(picture: Picture) -> Verdict:
         kinds, wanted = kinds_in(picture, members, pod), picture.consumer(mode)
         up = picture.now - pod.started_at if pod.ready and pod.started_at is not None else 0.0
         if pod.restarts > 0:
-            return restarts(pod)
+            return restarts(picture, pod)
         if kinds and wanted not in kinds and up > JOIN_SECONDS:
             return fail(WRONG_CONSUMER, f"pod {pod.name} takes part as {kinds[0]}", subject=pod.name, observed=kinds[0],
                         threshold=wanted, unblocks="correct the change in spec.workloads, and begin again after a rollback")
         if not kinds and up > JOIN_SECONDS:
             return fail(NOT_A_MEMBER, f"pod {pod.name} is no member of group {picture.spec.group}", subject=pod.name,
                         observed=f"Ready for {up:.0f} s", threshold=f"a member within {JOIN_SECONDS:.0f} s",
-                        unblocks=f"look at {command('kubectl logs {}', pod.name)}: its group id and, of all but"
-                                 " KafkaConsumers, its zookeeper.connect must be those of spec, chroot included, and its"
-                                 " host name the pod's")
+                        unblocks="its group id, its host name (the pod's) and, of all but KafkaConsumers, its"
+                                 " zookeeper.connect with the chroot must be those of spec; its log says more:"
+                                 f" {kubectl(picture.namespace, 'logs {}', pod.name)}")
     return passed("no new pod stays out of the group")
 
 
@@ -114,7 +114,8 @@ def check_converged(picture: Picture) -> Verdict:
         return wait(MALFORMED_REGISTRATION, why, subject=consumer_id, unblocks=way)
     if len(members.followed) > 1:
         return wait(MODES_DIFFER, f"some members of group {picture.spec.group} follow ZooKeeper and some Kafka",
-                    subject=picture.spec.group, observed="both", threshold="one", unblocks="all follow the mode of now")
+                    subject=picture.spec.group, observed="both", threshold="one",
+                    unblocks="all members follow the current mode within seconds")
     return _by_kafka(picture, members) if members.followed == {Mode.KAFKA} else _by_zookeeper(picture, members)
 
 

@@ -152,7 +152,7 @@ def find_unclear_assignment(picture: Picture) -> Iterator[Verdict]:
                             " partition.assignment.strategy")
     else:
         yield info(ASSIGNMENT_UNDERSTOOD, f"who owns what in group {picture.spec.group} is what {agreeing[0]} makes of its"
-                   " members: the migration-enabled consumer must be told the same", subject=picture.spec.group,
+                   " members: the migration-enabled consumer must be given the same strategy", subject=picture.spec.group,
                    observed=agreeing[0])
 
 
@@ -260,7 +260,7 @@ def find_hazards(picture: Picture) -> Iterator[Verdict]:
             if (previous is not None and previous > found.end) or (committed is not None and committed < before.start):
                 yield fail(OFFSET_OUTSIDE_LOG, f"the offset of {partition} in {store} lies outside of its log",
                            subject=str(partition), observed=committed, threshold=f"{found.start} to {found.end}",
-                           unblocks="a topic that was made anew, or a group that fell behind its retention: set or delete"
+                           unblocks="the topic was created again, or the group fell behind its retention: set or delete"
                                     f" the offset in {store} while nobody consumes")
         if left_over and before.kafka is not None and (found.zookeeper is None or before.kafka > found.zookeeper):
             yield fail(KAFKA_OFFSETS_AHEAD, f"Kafka has an offset of {partition} ahead of ZooKeeper's: records between"

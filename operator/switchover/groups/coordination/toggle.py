@@ -55,7 +55,7 @@ def check_intruders(picture: Picture) -> Verdict:
         return found if not old else replace(found, outcome=Outcome.FAIL, message=(
             f"{kafka[0].client_id} at {kafka[0].host} is a KafkaConsumer in the group, and fetches what its owners in"
             " ZooKeeper fetch as well"))
-    return passed("nobody consumes beside the group")
+    return passed("no other consumer reads these topics for the group")
 
 
 def check_mode_kept(picture: Picture) -> Verdict:
@@ -79,7 +79,7 @@ def check_quiet(picture: Picture) -> Verdict:
         return wait(OLD_CONSUMER_ARRIVED, f"{old[0]} does not know the migration: the group stays with ZooKeeper",
                     subject=old[0], observed=f"{len(old)} old consumers", threshold=0,
                     unblocks="stop whatever starts old consumers of this group, or add its workload before the migration")
-    return passed("no old consumer is about") if mode.is_quiet(picture) else _not_quiet(picture)
+    return passed("no old consumer is left") if mode.is_quiet(picture) else _not_quiet(picture)
 
 
 def _not_quiet(picture: Picture) -> Verdict:
@@ -99,7 +99,7 @@ def check_followed(picture: Picture) -> Verdict:
                         " consumer of Switchover's", subject=consumer_id, unblocks="run switchover[consumer] in its pod")
         if answer.waits:
             return wait(MEMBER_WAITS, f"{consumer_id} does not follow the mode: {answer.waits}", subject=consumer_id,
-                        observed=answer.mode, threshold=follow, unblocks="what it names")
+                        observed=answer.mode, threshold=follow, unblocks="repair what it names")
         if answer.mode is not follow or (world.mode_version >= 0 and answer.mode_version != world.mode_version):
             return wait(MODE_NOT_FOLLOWED, f"{consumer_id} does not follow the mode {follow} of now"
                                            " yet", subject=consumer_id,

@@ -37,7 +37,7 @@ CHURN = 3
 def not_stable(group: Group) -> Verdict:
     """The group rebalances, or has no members."""
     return wait(GROUP_NOT_STABLE, f"group {group.name} is {group.state}", subject=group.name, observed=group.state,
-                threshold=GroupState.STABLE, unblocks="its members follow the new assignment")
+                threshold=GroupState.STABLE, unblocks="its members take over the new assignment")
 
 
 def check_converged(picture: Picture) -> Verdict:
@@ -48,10 +48,10 @@ def check_converged(picture: Picture) -> Verdict:
         return not_stable(group)
     for member in group.members:
         if group.type is GroupType.CONSUMER and member.epoch not in (group.epoch, LEFT):
-            return wait(MEMBER_BEHIND, f"{member.client_id} at {member.host} is at another epoch than its group",
+            return wait(MEMBER_BEHIND, f"{member.client_id} at {member.host} is not at its group's epoch yet",
                         subject=member.client_id, observed=member.epoch, threshold=group.epoch, unblocks="it follows")
         if member.assigned != member.target:
-            return wait(MEMBER_BEHIND, f"{member.client_id} at {member.host} does not own what it is to own yet",
+            return wait(MEMBER_BEHIND, f"{member.client_id} at {member.host} does not own its new partitions yet",
                         subject=member.client_id, observed=len(member.assigned), threshold=len(member.target),
                         unblocks="it follows")
     return passed(f"group {group.name} is stable with {len(group.members)} members")
@@ -69,7 +69,7 @@ def check_covered(picture: Picture) -> Verdict:
     group = group_of(picture)
     partitions = partitions_of(picture)
     if group.type is GroupType.CLASSIC and group.state is not GroupState.STABLE:
-        return wait(GROUP_NOT_STABLE, f"group {group.name} is {group.state}: nobody can tell who owns what",
+        return wait(GROUP_NOT_STABLE, f"group {group.name} is {group.state}: no member has an assignment meanwhile",
                     subject=group.name, observed=group.state, threshold=GroupState.STABLE, unblocks="the rebalance ends")
     owners = Counter(each for member in group.members for each in member.assigned)
     wanted = expected(group, partitions)
@@ -82,7 +82,7 @@ def check_covered(picture: Picture) -> Verdict:
                     subject=str(orphans[0]), observed=len(orphans), threshold=0, unblocks="the members settle")
     if not wanted:
         return wait(NOTHING_SUBSCRIBED, f"group {group.name} subscribes to no topic that exists", subject=group.name,
-                    unblocks="its topics exist")
+                    unblocks="create its topics, or correct its subscription")
     return passed(f"{len(wanted)} partitions have one owner each")
 
 
@@ -94,7 +94,8 @@ def check_calm(picture: Picture) -> Verdict:
     if len(epochs) > CHURN:
         return fail(EPOCH_CHURN, f"group {picture.spec.group} rebalances again and again although no pod is replaced",
                     subject=picture.spec.group, observed=f"{len(epochs)} epochs in {CHURN_SECONDS:.0f} s",
-                    threshold=f"at most {CHURN}", unblocks="look for members that leave and return, or disagree on metadata")
+                    threshold=f"at most {CHURN}",
+                    unblocks="look for members that leave and return, or that see other topics than the rest")
     return passed("the group does not rebalance without a reason")
 
 
@@ -145,7 +146,7 @@ def check_offsets_replicated(picture: Picture) -> Verdict:
         return wait(OFFSETS_UNDER_REPLICATED, f"{found.replicas_short} partitions of __consumer_offsets miss a"
                     " replica",
                     subject="__consumer_offsets", observed=found.replicas_short, threshold=0,
-                    unblocks="the brokers catch up")
+                    unblocks="the replicas catch up")
     return passed("every replica of __consumer_offsets is in sync")
 
 

@@ -20,6 +20,7 @@ from switchover.reasons.groups import (
     PODS_ENDING,
 )
 from switchover.reasons.walk import SOAKING
+from switchover.text.command import kubectl
 
 
 def check_within_window(picture: Picture) -> Verdict:
@@ -50,20 +51,18 @@ def check_empty(picture: Picture) -> Verdict:
     group = group_of(picture)
     if pods := [pod.name for _, _, pod in pods_of(picture)]:
         return wait(PODS_ENDING, f"{len(pods)} pods are still there", subject=pods[0], observed=len(pods), threshold=0,
-                    unblocks="they end")
+                    unblocks="Kubernetes ends them")
     if group.members or group.state not in (GroupState.EMPTY, GroupState.DEAD):
         named = group.members[0].client_id if group.members else group.name
         return wait(GROUP_NOT_EMPTY, f"group {group.name} still has {len(group.members)} members", subject=named,
                     observed=group.state, threshold=GroupState.EMPTY,
-                    unblocks="members that did not leave time out; one that stays runs outside of spec.workloads")
+                    unblocks="a member that did not leave times out with its session; one that stays runs outside of"
+                             " spec.workloads: stop it")
     return passed("the group is empty")
 
 
 SOAKED: Gate[Picture] = Gate("Soaked", check_soaked)
 EMPTY: Gate[Picture] = Gate("GroupEmpty", check_empty, samples=samples)
-
-
-AGAIN = "delete the Job, and it is made anew"
 
 
 def check_audit(picture: Picture) -> Verdict:
@@ -73,22 +72,23 @@ def check_audit(picture: Picture) -> Verdict:
         return wait(AUDIT_RUNNING, "the Job of the audit is not there yet", subject=picture.spec.group,
                     unblocks="nothing to do: it is created")
     subject = f"Job {job.name}"
+    again = f"then have it run again: {kubectl(picture.namespace, 'delete job {}', job.name)}"
     if job.state is JobState.RUNNING:
         return wait(AUDIT_RUNNING, job.detail or "the audit runs", subject=subject, unblocks="it ends by itself")
     try:
         left = read(job.message)
         verdict = left.audit_verdict()
     except ValueError as why:
-        return unknown(AUDIT_UNKNOWN, f"what the audit says is not understood: {why}", subject=subject,
-                       unblocks=f"set audit.image to an image of the operator's own release; then {AGAIN}")
+        return unknown(AUDIT_UNKNOWN, f"the audit left a report that this operator cannot read: {why}", subject=subject,
+                       unblocks=f"set audit.image to an image of the operator's own release; {again}")
     if job.state is JobState.FAILED or verdict is None:
         reason = left.reason or job.detail or "it left no verdict"
         return fail(AUDIT_FAILED, f"the audit could not judge: {reason}", subject=subject,
-                    unblocks=f"mend what it names; then {AGAIN}")
+                    unblocks=f"repair what it names; {again}")
     if left.nonce != job.nonce:
         return unknown(AUDIT_UNKNOWN, "the verdict does not repeat the Job's nonce: another pod has left it, or an image"
                        " of an earlier release", subject=subject,
-                       unblocks=f"set audit.image to an image of the operator's own release; then {AGAIN}")
+                       unblocks=f"set audit.image to an image of the operator's own release; {again}")
     evidence = "; ".join(left.evidence) or "see its report in the store"
     match verdict:
         case AuditVerdict.CLEAN:
@@ -97,10 +97,10 @@ def check_audit(picture: Picture) -> Verdict:
             return passed(f"the audit could not prove it, which is accepted: {evidence}")
         case AuditVerdict.INDETERMINATE:
             return fail(AUDIT_INDETERMINATE, evidence, subject=subject, observed=verdict, threshold=AuditVerdict.CLEAN,
-                        unblocks=f"set audit.acceptIndeterminate, or bring what it misses; then {AGAIN}")
+                        unblocks=f"set audit.acceptIndeterminate, or bring the data that it misses; {again}")
         case AuditVerdict.VIOLATIONS:
             return fail(AUDIT_VIOLATIONS, evidence, subject=subject, observed=verdict, threshold=AuditVerdict.CLEAN,
-                        unblocks=f"look at its evidence; when it is dealt with, {AGAIN}")
+                        unblocks=f"look at the evidence, and deal with it; {again}")
 
 
 AUDIT_CLEAN: Gate[Picture] = Gate("AuditClean", check_audit, needs=(Need.AUDIT,))

@@ -44,13 +44,14 @@ def check_goes_on(picture: Picture) -> Verdict:
             if committed is not None and before is not None and committed < before:
                 return fail(COMMIT_WENT_BACK, f"the committed offset of {partition} went back", subject=str(partition),
                             observed=committed, threshold=f"at least {before}",
-                            unblocks="find out which member commits what it has not got, and what that delivers twice")
+                            unblocks="find the member that commits an older offset; records from there on may be"
+                                     " delivered twice")
     limit = float(picture.spec.gates.max_stall_seconds)
     for partition, stood in sorted(found[-1].stood.items()):
         if stood > limit:
-            return fail(PARTITION_STALLED, f"nothing of {partition} was committed although it has records",
+            return fail(PARTITION_STALLED, f"{partition} has records, and no commit",
                         subject=str(partition), observed=f"{stood:.0f} s", threshold=f"{limit:.0f} s",
-                        unblocks="look at the member that owns it")
+                        unblocks="look at the log of the member that owns it")
     return passed("every partition that has records goes on")
 
 
@@ -114,10 +115,10 @@ def _check_lag(picture: Picture) -> Verdict:
     allowed = f"{used_to}{picture.spec.gates.max_time_lag_seconds} s for {picture.spec.gates.lag_pass_seconds} s"
     if effect is Effect.FAIL:
         return fail(LAG_UNHEALTHY, why, subject=picture.spec.group, threshold=allowed,
-                    unblocks="look at the members that own these partitions")
+                    unblocks="look at the logs of the members that own these partitions")
     if effect is Effect.INCONCLUSIVE and lag.evaluation.effect is Effect.INCONCLUSIVE:
         return wait(LAG_NOT_SEEN_YET, why, subject=picture.spec.group, threshold=allowed,
-                    unblocks="a few successful sweeps; if they go on failing, look at the operator's log for why")
+                    unblocks="it needs a few more samples; if they fail, the operator's log says why")
     return wait(LAG_NOT_HEALTHY_YET, why, subject=picture.spec.group, threshold=allowed, unblocks="the group catches up")
 
 

@@ -19,7 +19,7 @@ from switchover.reasons.groups import (
     POD_MODE_UNKNOWN,
     WRONG_PROTOCOL,
 )
-from switchover.text.command import command
+from switchover.text.command import kubectl
 
 JOIN_SECONDS = 60.0
 """How long a Ready pod may take to become a member: a canary that is refused in silence never does."""
@@ -36,21 +36,21 @@ def new_pods(picture: Picture) -> Iterator[tuple[str, MemberPod]]:
             yield mode, pod
 
 
-def restarts(pod: MemberPod) -> Verdict:
+def restarts(picture: Picture, pod: MemberPod) -> Verdict:
     """A new pod fails."""
     return fail(NEW_POD_RESTARTS, f"pod {pod.name} has restarted{f': {pod.trouble}' if pod.trouble else ''}",
                 subject=pod.name, observed=f"{pod.restarts} restarts", threshold="none",
-                unblocks=f"look at {command('kubectl logs --previous {}', pod.name)}, correct the change in spec.workloads,"
-                         " and begin again after a rollback")
+                unblocks="correct the change in spec.workloads, and begin again after a rollback; its last log:"
+                         f" {kubectl(picture.namespace, 'logs --previous {}', pod.name)}")
 
 
 def no_member_to_be(mode: str, pod: MemberPod) -> Verdict | None:
     """Why a pod cannot be asked for as a member: nobody knows its template, or it is ending."""
     if not mode:
-        return wait(POD_MODE_UNKNOWN, f"pod {pod.name} was made of a template that is none of this migration's",
-                    subject=pod.name, unblocks="it is replaced, or the template is put right")
+        return wait(POD_MODE_UNKNOWN, f"pod {pod.name} was made from a template that is not this migration's",
+                    subject=pod.name, unblocks="it is replaced; or restore the template")
     if pod.terminating:
-        return wait(POD_ENDING, f"pod {pod.name} is ending", subject=pod.name, unblocks="it ends")
+        return wait(POD_ENDING, f"pod {pod.name} is ending", subject=pod.name, unblocks="Kubernetes ends it")
     return None
 
 
@@ -93,19 +93,19 @@ def check_new_pods_join(picture: Picture) -> Verdict:
         up = picture.now - pod.started_at if pod.ready and pod.started_at is not None else 0.0
         refused = "" if members else why_refused(picture, wanted)
         if pod.restarts > 0 and not refused:
-            return restarts(pod)
+            return restarts(picture, pod)
         wrong = [member for member in members if member.protocol is not wanted]
         if wrong and up > JOIN_SECONDS:
             return fail(WRONG_PROTOCOL, f"pod {pod.name} is a member by the {wrong[0].protocol.lower()} protocol",
                         subject=pod.name, observed=wrong[0].protocol, threshold=wanted,
-                        unblocks="the change in spec.workloads must make the client use the other group.protocol")
+                        unblocks="set the other group.protocol in the change of spec.workloads")
         if not members and (pod.restarts > 0 or up > JOIN_SECONDS):
             seen = f"{pod.restarts} restarts" if pod.restarts > 0 else f"Ready for {up:.0f} s"
             cause = refused or "no cause is known; it may not have connected at all"
             return fail(NOT_A_MEMBER, f"pod {pod.name} is no member of group {group.name}: {cause}", subject=pod.name,
                         observed=seen, threshold=f"a member within {JOIN_SECONDS:.0f} s",
-                        unblocks=f"look at {command('kubectl logs {}', pod.name)}; clients of librdkafka before 2.15 say"
-                                 " nothing when a broker refuses them")
+                        unblocks="its log says more, but of librdkafka before 2.15, which is silent when a broker refuses"
+                                 f" it: {kubectl(picture.namespace, 'logs {}', pod.name)}")
     return passed("no new pod stays out of the group")
 
 
@@ -138,8 +138,9 @@ def check_all_moved(picture: Picture) -> Verdict:
     wanted = MemberProtocol(picture.spec.protocol.to)
     others = [member for member in group.members if member.protocol is not wanted]
     if others:
-        return wait(MEMBERS_NOT_MOVED, f"{len(others)} members still take part by the {others[0].protocol.lower()} protocol",
-                    subject=others[0].client_id, observed=len(others), threshold=0, unblocks="they are replaced")
+        return wait(MEMBERS_NOT_MOVED, f"{len(others)} of {len(group.members)} members still use the"
+                    f" {others[0].protocol.lower()} protocol",
+                    subject=others[0].client_id, observed=len(others), threshold=0, unblocks="their pods are replaced")
     if wanted is MemberProtocol.CLASSIC and group.type is not GroupType.CLASSIC:
         return wait(GROUP_NOT_CONVERTED, f"group {group.name} is still held by the consumer protocol", subject=group.name,
                     observed=group.type, threshold=GroupType.CLASSIC,

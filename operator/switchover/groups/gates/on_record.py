@@ -77,7 +77,7 @@ def _find(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdi
     if not ours:
         return not_claimed(picture, source)
     if not _is_stored(picture, workload):
-        return _contradicted(picture, workload, "is not kept as it was")
+        return _contradicted(picture, workload, "has no stored original")
     return _find_left(picture, workload, (TARGET,)) if at.step in TO_INTERMEDIATE else None
 
 
@@ -101,7 +101,7 @@ def _find_at_the_end(picture: Picture, workload: Workload, *, ours: bool) -> Ver
     moved = _moved(picture) if finished else None
     if moved is not None and moved.outcome in (Outcome.PASS, Outcome.UNKNOWN):
         return None if moved.outcome is Outcome.PASS else moved
-    return _contradicted(picture, workload, "is not kept as it was")
+    return _contradicted(picture, workload, "has no stored original")
 
 
 def _find_left(picture: Picture, workload: Workload, modes: tuple[str, ...]) -> Verdict | None:

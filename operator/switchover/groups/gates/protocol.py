@@ -59,15 +59,15 @@ def check_ready(picture: Picture) -> Verdict:
     answer = seen(picture.facts.readiness, READINESS_UNKNOWN, picture.spec.group)
     assert picture.spec.protocol is not None
     if answer.refused in NO_RIGHT:
-        return fail(GROUP_RIGHT_MISSING, f"the coordinator refuses our user a heartbeat: {answer.refused}",
+        return fail(GROUP_RIGHT_MISSING, f"the coordinator refuses a heartbeat from Switchover's user: {answer.refused}",
                     subject=picture.spec.group, observed=answer.refused, threshold="its assignors",
-                    unblocks="grant our user Read on the group and Describe on every topic that it subscribes to; the"
+                    unblocks="grant that user Read on the group and Describe on every topic that it subscribes to; the"
                              " members' own users need the same")
     if answer.refused:
         return fail(PROTOCOL_REFUSED, f"the coordinator does not serve the consumer protocol: {answer.refused}",
                     subject=picture.spec.group, observed=answer.refused, threshold="its assignors",
-                    unblocks=f"for UNSUPPORTED_VERSION finalize the feature: {finalize_command(picture)}; if it is, add"
-                             " consumer to the brokers' group.coordinator.rebalance.protocols")
+                    unblocks="add consumer to the brokers' group.coordinator.rebalance.protocols, and for"
+                             f" UNSUPPORTED_VERSION finalize the feature: {finalize_command(picture)}")
     assignor = picture.spec.protocol.remote_assignor
     if assignor not in answer.assignors:
         return fail(ASSIGNOR_UNKNOWN, f"the brokers have no assignor {assignor}", subject=assignor,
@@ -96,7 +96,7 @@ def check_probe_expired(picture: Picture) -> Verdict:
     pending = int(broker.settings.get(SHORTEST_SESSION, ITS_DEFAULT)) / 1000 + MARGIN_SECONDS
     since = 0.0 if opened is None else picture.now - opened
     if since < pending:
-        return wait(PROBE_PENDING, "the question which strategies the members offer left a pending member behind",
+        return wait(PROBE_PENDING, "the probe of the members' strategies left a pending member in the group",
                     subject=picture.spec.group, observed=f"{since:.0f} s", threshold=f"{pending:.0f} s",
                     unblocks="nothing: the coordinator drops the member when its session ends")
     return passed("no probe is under way")

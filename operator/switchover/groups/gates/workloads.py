@@ -28,7 +28,7 @@ def check_ours(picture: Picture) -> Verdict:
     for workload in picture.spec.workloads:
         source = picture.source(workload.name)
         if not isinstance(source, Known):
-            return fail(WORKLOAD_MISSING, source.why, subject=workload.name, unblocks="create it again as it was")
+            return fail(WORKLOAD_MISSING, source.why, subject=workload.name, unblocks="create it again as it was before")
         if source.value.claimed_by != picture.uid:
             return not_claimed(picture, source.value)
         if fleet.originals.get(workload.name) is not None and _is_reverted(picture, workload, source.value):
@@ -43,8 +43,8 @@ def check_ours(picture: Picture) -> Verdict:
             if not autoscalers.is_paused(each):
                 ours = autoscalers.is_stored(each, fleet.originals.get(workload.name))
                 return wait(AUTOSCALER_ACTIVE, f"{each} may change the number of pods of {source.value}", subject=str(each),
-                            unblocks="it is paused again; stop what woke it (mostly a GitOps tool that applies it)" if ours
-                            else "it was made since Baseline: delete it until the migration has ended")
+                            unblocks="it is paused again; stop what resumed it (mostly a GitOps tool)" if ours
+                            else "it was created after Baseline: delete it until the migration has ended")
     return passed("the workloads are as this migration has them")
 
 
@@ -113,7 +113,7 @@ def check_claimed(picture: Picture) -> Verdict:
                 or fleet.originals.get(workload.name) is None:
             return wait(NOT_CLAIMED, f"{workload.kind} {workload.name} is not claimed yet", subject=workload.name,
                         unblocks="the claim and the original are written")
-    return passed("the workloads are claimed, and what they were is kept")
+    return passed("the workloads are claimed, and their originals are stored")
 
 
 def check_released(picture: Picture) -> Verdict:
