@@ -67,7 +67,7 @@ lock: $(UV) ## resolve pyproject.toml into requirements/*.txt
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
-.PHONY: lint check coverage crds stories messages notice sbom test collected test-long browser shard ledger $(LAYERS)
+.PHONY: lint check docs-run coverage crds stories messages notice sbom test collected test-long browser shard ledger $(LAYERS)
 lint: debian venv ## ruff, mypy, import contracts, the ratchet, generated CRDs, sentences of the pages for users
 	$(call say,lint)
 	$(BIN)/ruff check
@@ -79,6 +79,9 @@ lint: debian venv ## ruff, mypy, import contracts, the ratchet, generated CRDs, 
 
 check: lint ## lint and the tests of the pure core, in two workers: before every commit
 	$(BIN)/pytest --numprocesses 2 -m 'not long' tests/unit
+
+docs-run: venv ## the commands on the pages for users that need no server, as they stand
+	$(BIN)/pytest tests/unit/test_documents.py
 
 # Not part of check: it makes the same tests half as fast.
 coverage: venv ## the same tests once more, and how much of the pure core they run, by line and branch

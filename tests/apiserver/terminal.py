@@ -35,12 +35,15 @@ class Terminal:
         """As from the keyboard: Ctrl-C is a signal."""
         os.write(self._end, text.encode())
 
-    def leaves(self, seconds: float = 30) -> int:
-        """Its exit code, once it has ended."""
-        patience = Patience(seconds)
+    def leaves(self, seconds: float = 30, *, question: str = "\0", answer: str = "") -> int:
+        """Its exit code, once it has ended; each such question is answered so."""
+        patience, begin = Patience(seconds), 0
         while self._process.poll() is None:
             assert not patience.over, f"after {patience} it still runs: {self.shown[-500:]!r}"
             self._read(0.2)
+            if self.shown[begin:].rstrip().endswith(question):
+                self.type(answer)
+                begin = len(self.shown)
         while self._read(0.2):
             pass
         return self._process.returncode
