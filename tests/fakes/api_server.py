@@ -9,6 +9,7 @@ their time to end, deletion in the foreground, in the background or leaving orph
 import json
 import marshal
 import random
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -127,8 +128,9 @@ class FakeApi:
     # --- the API ------------------------------------------------------------------------------------------------------
 
     def serve(self, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None,
-              content_type: str = "") -> Object:
-        """Answer one request, or raise Problem. The operator's account may do everything in its namespace."""
+              content_type: str = "", *, ours: bool = True) -> Object:
+        """Answer one request, or raise Problem. The operator's account may do everything in its namespace; what is not
+        `ours` somebody else asks for."""
         if path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
             return {"status": {"allowed": True}}
         if path == f"/api/v1/namespaces/{NAMESPACE}":
@@ -144,7 +146,7 @@ class FakeApi:
             return copied(self._patched(plural, self._read(plural, name, {}), body, subresource, content_type))
         before, existed = self._version, (plural, name) in self.objects
         found = self._write(method, plural, name, subresource, body, content_type)
-        if self._version != before:                    # a write that changes nothing is no crash point of its own
+        if ours and self._version != before:           # a write that changes nothing is no crash point of its own
             verb = method if existed else "POST"       # server-side apply creates what is not there
             self.written(verb, plural, found["metadata"]["name"], subresource, body, found)
         return copied(found)
@@ -191,6 +193,8 @@ class FakeApi:
         return self._patch(plural, found, body, subresource, content_type)
 
     def _route(self, path: str) -> tuple[str, str, str]:
+        if ("nodes", path.removeprefix("/api/v1/nodes/")) in self.objects:
+            return "nodes", path.removeprefix("/api/v1/nodes/"), ""
         _, found, rest = path.partition(f"/namespaces/{NAMESPACE}/")
         if not found:
             raise Problem(403, "Forbidden", f"{path} is not in the operator's namespace")
@@ -237,6 +241,8 @@ class FakeApi:
     def _patched(self, plural: str, found: Object, body: Any, subresource: str, content_type: str) -> Object:
         if content_type.startswith("application/json-patch"):
             fresh = patched(found, body)
+        elif content_type.startswith("application/strategic-merge-patch"):
+            fresh = strategic(found, body)
         elif content_type.startswith("application/merge-patch"):
             precondition(found, body.get("metadata") or {})
             fresh = merged(found, body)
@@ -244,6 +250,9 @@ class FakeApi:
             mine = (plural, found["metadata"]["name"], found["metadata"]["uid"])
             given_up = dropped(self._applied.get(mine, {}), body)
             fresh = merged(merged(found, given_up), body) | {key: body[key] for key in ("data",) if key in body}
+        if plural == "secrets":
+            given = {key: b64encode(value.encode()).decode() for key, value in fresh.pop("stringData", {}).items()}
+            fresh["data"] = (fresh.get("data") or {}) | given
         if subresource == "status":
             fresh = copied(found) | {"status": fresh.get("status")}
         elif plural in self.watched:
@@ -367,4 +376,22 @@ def merged(base: Any, patch: Any) -> Any:
     if isinstance(base, dict) and isinstance(patch, dict):
         result = {key: value for key, value in base.items() if key not in patch}
         return result | {key: merged(base.get(key), value) for key, value in patch.items() if value is not None}
+    return copied(patch)
+
+
+def strategic(base: Any, patch: Any) -> Any:
+    """A strategic merge, as far as kubectl makes one of what is here: items of a list are known by their names or paths."""
+    if isinstance(patch, dict):
+        known = base if isinstance(base, dict) and patch.get("$patch") != "replace" else {}
+        changed = {key: strategic(known.get(key), value) for key, value in patch.items()
+                   if value is not None and not key.startswith("$")}
+        return copied({key: value for key, value in known.items() if key not in patch}) | changed
+    if isinstance(base, list) and isinstance(patch, list):
+        for key in ("mountPath", "name"):
+            if all(isinstance(each, dict) and key in each for each in (*base, *patch)):
+                items = {each[key]: each for each in base}
+                for each in patch:
+                    items[each[key]] = strategic(items.get(each[key]), each)
+                gone = {each[key] for each in patch if each.get("$patch") == "delete"}
+                return [each for name, each in items.items() if name not in gone]
     return copied(patch)

@@ -67,6 +67,7 @@ class Kubelet:
     stuck: set[str] = field(default_factory=set)       # pods whose first init container does not end
     rehearsed: Callable[[Report], str] = as_message
     refuses: Callable[[Object], str] = lambda spec: ""
+    keeps_history: bool = False                        # of templates, as `kubectl rollout undo` reads it
     started: list[Container] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
     _due: dict[tuple[str, int], float] = field(default_factory=dict)
@@ -246,6 +247,8 @@ class Kubelet:
         revision = self._revisions[version]
         if (stateful_set.get("status") or {}).get("updateRevision") != revision:
             self.api.edit("statefulsets", name, lambda found: found.update(status={"updateRevision": revision}))
+        if self.keeps_history:
+            self._keep(stateful_set, revision)
         if "deletionTimestamp" in stateful_set["metadata"]:
             return
         strategy = (spec.get("updateStrategy") or {"type": "RollingUpdate"})["type"]
@@ -260,6 +263,20 @@ class Kubelet:
                     pod["metadata"]["labels"]["controller-revision-hash"] != revision):
                 self.rolled(f"{name}-{ordinal}")
                 self.api.remove("pods", f"{name}-{ordinal}")
+
+    def _keep(self, stateful_set: Object, revision: str) -> None:
+        owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "controller": True,
+                 **{key: stateful_set["metadata"][key] for key in ("name", "uid")}}
+        template = stateful_set["spec"]["template"]
+        kept = {each["metadata"]["name"]: each["revision"] for each in self.api.of("controllerrevisions")
+                if owner in each["metadata"].get("ownerReferences", ())}
+        newest = max(kept.values(), default=0)
+        if revision not in kept:
+            self.api.add("apps/v1", "ControllerRevision", "controllerrevisions", revision, revision=newest + 1,
+                         metadata={"labels": template["metadata"]["labels"], "ownerReferences": [owner]},
+                         data={"spec": {"template": {**template, "$patch": "replace"}}})
+        elif kept[revision] < newest:
+            self.api.edit("controllerrevisions", revision, lambda found: found.update(revision=newest + 1))
 
     def _create(self, stateful_set: Object, ordinal: int, revision: str) -> None:
         name, spec = stateful_set["metadata"]["name"], stateful_set["spec"]
