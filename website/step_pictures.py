@@ -34,7 +34,7 @@ WHICH = {
     nodes.brokers_to_pinned: ALL, nodes.brokers_to_raised: ALL, nodes.all_but_the_last_to_migration: (0, 1),
     nodes.the_last_to_migration: (2,), nodes.brokers_to_kraft: ALL, nodes.brokers_to_own_kraft: ALL,
     rollback.to_fail_over: FIRST, nodes.controllers_to_kraft: ALL,
-    nodes.controller_to_start_anew: FIRST, nodes.controller_to_start_without_zookeeper: FIRST,
+    nodes.controller_to_start_again: FIRST, nodes.controller_to_start_without_zookeeper: FIRST,
 }
 """Which of three nodes a rollout is about."""
 

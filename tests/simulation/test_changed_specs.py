@@ -52,7 +52,7 @@ def test_a_batch_that_no_waiting_makes_safe_is_made_smaller_by_the_field_that_it
     """Any two of three brokers share a partition: it waited for replicas that were all there."""
     change(world, rollout={"steps": [{"pods": 2, "bakeSeconds": 5}]})
     assert world.live(lambda: waits_for(world, "WouldLoseInSyncReplicas"))
-    assert told(world, "WouldLoseInSyncReplicas")["unblocks"].startswith("smaller batches (spec.rollout.steps): ")
+    assert told(world, "WouldLoseInSyncReplicas")["unblocks"].startswith("make the batches smaller (spec.rollout.steps): ")
     step = world.step
     quiet_for(world, 60)
     change(world, rollout={"steps": [{"pods": 1, "bakeSeconds": 5}]})

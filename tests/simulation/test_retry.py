@@ -98,7 +98,7 @@ def test_it_calls_when_it_begins_to_roll_back_and_says_why_and_from_where(world:
     assert world.news == [News.ROLLING_BACK], "it is not stalled: it does something about it"
     (event,) = (each for each in world.api.of("events") if each["reason"] == "AutomaticRollback")
     assert event["type"] == "Warning"
-    assert event["message"].startswith("by itself from EnableMigration for PodInTrouble: Replace/kafka-1: ")
+    assert event["message"].startswith("automatically from EnableMigration because of PodInTrouble: Replace/kafka-1: ")
     (move,) = (each for each in world.status["history"] if each["reason"] == "AutomaticRollback")
     assert (move["from"], move["direction"]) == ("EnableMigration/1", "Backward")
     assert {each["direction"] for each in world.status["history"] if each["time"] < move["time"]} == {"Forward"}
@@ -107,7 +107,8 @@ def test_it_calls_when_it_begins_to_roll_back_and_says_why_and_from_where(world:
         if world.phase == "RollingBack":
             assert metric(world, "automatic_rollback", reason="PodInTrouble", runbook="runbooks/PodInTrouble.md") == 1
             assert metric(world, "stalled", reason="PodInTrouble", runbook="runbooks/PodInTrouble.md") is None
-            assert world.status["summary"].startswith("rolling back by itself from EnableMigration for PodInTrouble: ")
+            assert world.status["summary"].startswith(
+                "rolling back automatically from EnableMigration because of PodInTrouble: ")
         return world.phase == "RolledBack" and len(world.news) > 1       # the status is written first
 
     before = world.timeline.now()
@@ -121,7 +122,7 @@ def test_it_calls_when_it_begins_to_roll_back_and_says_why_and_from_where(world:
 
 def test_every_command_says_what_happened_and_one_begins_again(world: MigrationWorld) -> None:
     rolled_back(world)
-    why = "has rolled back by itself from EnableMigration for PodInTrouble: Replace/kafka-1: "
+    why = "has rolled back automatically from EnableMigration because of PodInTrouble: Replace/kafka-1: "
     (waits,) = world.status["waitingFor"]
     assert waits["unblocks"] == f"repair the cause, then begin attempt 2: switchover retry {KMIG} --namespace sim"
     assert waits["unblocks"] in world.status["summary"]
@@ -145,7 +146,8 @@ def test_every_command_says_what_happened_and_one_begins_again(world: MigrationW
 
 def test_another_attempt_begins_after_a_rollback_that_is_still_under_way(world: MigrationWorld) -> None:
     turned(world)
-    assert refused(world, Act.RESUME).startswith(f"{KMIG} is rolling back by itself from EnableMigration for PodInTrouble: ")
+    assert refused(world, Act.RESUME).startswith(
+        f"{KMIG} is rolling back automatically from EnableMigration because of PodInTrouble: ")
     words = act(world, Act.RETRY)
     assert words[1].endswith(", and stands at EnableMigration")
     assert words[2] == "once every step is rolled back, attempt 2 begins with Preflight; no approval is carried over"

@@ -114,7 +114,7 @@ BY_ITSELF = {"available": True, "failure": "GroupLag", "failureStep": "Canary", 
              "failureMessage": "5 behind"}
 BACK = {"step": "Canary", "direction": "Backward"}
 ENDED = {"step": "Preflight", "direction": "Backward", "completeTime": "2026-11-29T10:00:00Z"}
-WHY = "by itself from Canary for GroupLag: LagHealthy: 5 behind"
+WHY = "automatically from Canary because of GroupLag: LagHealthy: 5 behind"
 
 
 @pytest.mark.parametrize("short", ["kmig", "cgmig"])

@@ -116,7 +116,7 @@ BAD = [
             {"pods": 1, "bakeSeconds": 300}]}), "WindowsFit", F, "NoWindowFits", "CopyMetadata needs 510 s"),
     Bad("windows that open too often to look at", wanted(
         windows=[{"name": f"w{n}", "cron": "* * * * *", "durationSeconds": 60} for n in range(32)], rollout={"steps": [
-            {"pods": 1, "bakeSeconds": 604_800}]}), "WindowsFit", F, "WindowsOpenTooOften", "their next 500 openings"),
+            {"pods": 1, "bakeSeconds": 604_800}]}), "WindowsFit", F, "WindowsOpenTooOften", "none of the next 500 openings"),
     # templates
     Bad("a container of another name", wanted(brokers=[{"name": "kafka", "container": "broker"}]), "ObjectsExist", F,
         "ContainerMissing", "StatefulSet kafka: there is no container broker; the pod has: kafka"),
@@ -319,7 +319,7 @@ BAD += [
     Bad("topics that our user may not read", unknown_ids("grant it Read on topic orders", refused=True), "Readable", F,
         "ReadingRefused", "logs of broker 1 grant it Read on topic orders"),
     Bad("a broker that does not tell of its logs in time", unknown_ids("no answer"), "TopicIds", U, "BrokerSilent",
-        "broker 1 no answer"),
+        "broker 1: no answer"),
     Bad("rights that are missing in Kubernetes", examined("missing_rights", ("create pods/eviction", "patch secrets")),
         "KubernetesRights", F, "KubernetesRightMissing", "create pods/eviction, patch secrets"),
     Bad("rights in Kubernetes that nobody tells", examined("missing_rights", Unknown("no answer")), "KubernetesRights", U,

@@ -143,7 +143,7 @@ TO_OWN_KRAFT = brokers(
      groups.GROUPS_HEALTHY),
     (*AFTER_A_BROKER, registration.NOBODY_FENCED, groups.GROUPS_HEALTHY), assign=rollback.no_files)
 
-STARTED_AGAIN = controllers(
+WITH_THE_USERS_FILES = controllers(
     NodeMode.KRAFT_CONTROLLER, nodes.controller_to_start_again, sizes=nodes.one_by_one, restart=True,
     before=(WITHIN_WINDOW, quorum.MAJORITY_WITHOUT_BATCH, registration.NOBODY_FENCED), after=AFTER_A_CONTROLLER)
 
@@ -294,7 +294,7 @@ PLAN: Plan[Picture] = Plan((
          expected=step.HANDED_OVER, estimate=estimate.hand_over,
          forward=Leg(
              enter=(workloads.ORIGINALS_KEPT, workloads.ONLY_OURS_WOULD_RESTART),
-             keep=OUTDATED_HELD, goal=goals.hand_over, rollouts=(TO_OWN_KRAFT, STARTED_AGAIN),
+             keep=OUTDATED_HELD, goal=goals.hand_over, rollouts=(TO_OWN_KRAFT, WITH_THE_USERS_FILES),
              needs=(Need.TRIALS,),
              done=(workloads.NO_POD_WOULD_RESTART,))),
     Step(Name.RELEASE_ZOOKEEPER, back=None, estimate=estimate.release, expected=step.HANDED_OVER,

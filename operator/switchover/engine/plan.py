@@ -460,8 +460,7 @@ def _turn(plan: Plan[P], index: int, picture: P, intent: Intent, judge: Judge[P]
                                    unblocks=f"pause it, or let it go on: {_command('resume', picture)}"))
         return at, (), ""
     turned = _turned(plan, at, intent.direction, now)
-    act = "rolls back" if intent.direction is Direction.BACKWARD else "goes forward again"
-    return turned, (), f"{act} from {turned.step}"
+    return turned, (), f"turned {intent.direction.lower()} at {turned.step}"
 
 
 def _turned(plan: Plan[P], at: Position, direction: Direction, now: float) -> Position:

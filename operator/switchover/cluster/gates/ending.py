@@ -221,8 +221,8 @@ def _shut(picture: Picture, workload: Workload, original: Mapping[str, Any] | No
                     subject=subject, unblocks="nothing to do: its Job is created")
     now = trial_job.compared_with(job)
     if (found is None or now is None) and (job.ended or job.message):
-        why = job.detail or "its pod ended, and Kafka's start script was not run"
-        return fail(TRIAL_FAILED, f"the new template of {subject} did not get as far as starting Kafka: {why}."
+        detail = job.detail or "its pod ended, and Kafka's start script was not run"
+        return fail(TRIAL_FAILED, f"the new template of {subject} did not get as far as starting Kafka: {detail}."
                     " No broker has it", subject=f"Job {job.name}", unblocks=_correct(picture, job))
     if found is None or now is None:
         return wait(TRIAL_RUNNING, f"the new template of {subject} is tried before a broker has it: {job.detail}",
