@@ -100,7 +100,9 @@ def test_a_watch_gate_that_finds_something_during_a_bake_starts_it_anew(closed):
     walk.decide()
     assert walk.decide().position.batch.proven == NOW
     blind = closed.outcome is Outcome.UNKNOWN
-    assert walk.decide(now=NOW + 1, Healthy=closed).position.batch.proven == (NOW if blind else None)
+    decision = walk.decide(now=NOW + 1, Healthy=closed)
+    assert decision.position.batch.proven == (NOW if blind else None)
+    assert blind or decision.note == "gate Healthy closed: the bake begins again"
     assert walk.decide(now=NOW + 60, Healthy=closed).position.batch is not None, "and it ends only while all is well"
 
 
@@ -264,7 +266,9 @@ def test_a_bake_in_which_a_gate_closes_during_a_pause_begins_anew(gate_name):
     scene = moving(batch=("n0",), runs=(NEW, OLD, OLD))
     walk = Walk(replace(scene.position, batch=replace(scene.position.batch, proven=NOW)), scene.world)
     assert walk.decide(intent(paused=True)).position.batch.proven == NOW
-    assert walk.decide(intent(paused=True), now=NOW + 1, **{gate_name: CLOSED[0]}).position.batch.proven is None
+    decision = walk.decide(intent(paused=True), now=NOW + 1, **{gate_name: CLOSED[0]})
+    assert decision.position.batch.proven is None
+    assert decision.note.startswith(f"in the pause, gate {gate_name} closed: the bake ")
     healthy = walk.decide(intent(paused=True), now=NOW + 100)
     assert healthy.position.batch.proven is None, "a pause proves nothing"
 

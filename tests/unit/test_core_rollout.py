@@ -240,7 +240,8 @@ def proven() -> Rolling:
 @pytest.mark.parametrize("closed", CLOSED[:2], ids=lambda verdict: verdict.outcome)
 def test_a_gate_that_closes_during_the_bake_starts_it_anew(closed):
     rolling = proven()
-    assert rolling.roll(NOW + 4, InSync=closed).position.batch.proven is None
+    move = rolling.roll(NOW + 4, InSync=closed)
+    assert (move.position.batch.proven, move.note) == (None, "gate InSync closed: the bake of n0 begins again")
     rolling.roll(NOW + 5)
     assert rolling.roll(NOW + 6).position.batch.proven == NOW + 6
     assert rolling.roll(NOW + BAKE + 5).position.batch is not None

@@ -106,10 +106,10 @@ def check_zookeeper_unused(picture: Picture) -> Verdict:
         if workload is not None and (asking := ", ".join(zookeeper_users.users(workload.template, connect))):
             way = "apply a template without it, and let the pods restart while ZooKeeper still runs"
             if name == controllers:
-                way = ("while ZooKeeper still runs, take it out of the template, then delete its pods one at a time, the"
-                       f" quorum's leader last: {kubectl(picture.namespace, 'edit statefulset {}', name)}")
-            return wait(PODS_NEED_ZOOKEEPER, f"{asking} of StatefulSet {name} asks for ZooKeeper: once that is gone, no pod"
-                        " would start again", subject=f"StatefulSet {name}", observed=asking, threshold="none",
+                way = ("while ZooKeeper runs, remove it from the template, then delete the pods one by one, the leader last:"
+                       f" {kubectl(picture.namespace, 'edit statefulset {}', name)}")
+            return wait(PODS_NEED_ZOOKEEPER, f"{asking} of StatefulSet {name} asks for ZooKeeper: without it no pod starts"
+                        " again", subject=f"StatefulSet {name}", observed=asking, threshold="none",
                         unblocks=way)
     return passed("no client is connected to ZooKeeper")
 
@@ -133,11 +133,11 @@ def check_zookeeper_stopped(picture: Picture) -> Verdict:
     up = sorted(server for server, clients in asked.items() if isinstance(clients, Known) and clients.value is not None)
     if up:
         return _not_back(picture) or wait(
-            ZOOKEEPER_RUNS, "nothing seems to use ZooKeeper any more: to prove it, a broker and a controller must start"
-            " while it is stopped", subject=", ".join(up), observed=f"{len(up)} servers accept connections",
+            ZOOKEEPER_RUNS, "ZooKeeper seems to be unused: to prove it, a broker and a controller must start while it is"
+            " stopped", subject=", ".join(up), observed=f"{len(up)} servers accept connections",
             threshold="none",
-            unblocks="if others use ZooKeeper too: spec.zookeeper.shared: true. If not, stop it, but leave its volumes;"
-                     f" Switchover then restarts one broker and one controller: {zookeeper_users.stop(picture)}")
+            unblocks="if others use it: spec.zookeeper.shared: true. If not, stop it, but leave its volumes; Switchover then"
+                     f" restarts both: {zookeeper_users.stop(picture)}")
     for server, clients in sorted(asked.items()):
         seen(clients, ZOOKEEPER_UNVERIFIED, server,
              "make sure that it is stopped: it must refuse connections, or its name must be gone; silence is no proof")
@@ -225,7 +225,7 @@ def _shut(picture: Picture, workload: Workload, original: Mapping[str, Any] | No
         return fail(TRIAL_FAILED, f"the new template of {subject} did not get as far as starting Kafka: {detail}."
                     " No broker has it", subject=f"Job {job.name}", unblocks=_correct(picture, job))
     if found is None or now is None:
-        return wait(TRIAL_RUNNING, f"the new template of {subject} is tried before a broker has it: {job.detail}",
+        return wait(TRIAL_RUNNING, f"the new template of {subject} is tried first: {job.detail}",
                     subject=f"Job {job.name}",
                     unblocks=f"nothing to do: it ends by itself; if its pod cannot run, {_accept(picture)}")
     differing = (*differences(found, now), *_moved(workload, picture, now, original))

@@ -88,7 +88,7 @@ def _reverted(picture: Picture, workload: Workload, changed: Sequence[str]) -> V
     who = gitops.called(writer) + (f" for {tool}" if tool is not None else "")
     meaning = "a pod that starts now would not get the edits of its mode, so no pod is evicted"
     if "strategy" in changed:
-        meaning = "Kubernetes may now restart its pods by itself, one after the other"
+        meaning = "Kubernetes may now restart its pods by itself"
     stop = tool.suspend if tool is not None else "stop whatever applies the old manifest"
     steps = [stop]
     if "strategy" in changed:
@@ -230,8 +230,8 @@ def _missing_template(picture: Picture, state: KubernetesState) -> Verdict | Non
         brokers = picture.broker_sets[name]
         if not template.is_brought(workload, brokers, state.originals.get(name)):
             return wait(TEMPLATE_NOT_BROUGHT, f"StatefulSet {name} still has its template from before the migration, with"
-                        " ZooKeeper: there is no new one yet to which its brokers could be rolled", subject=name,
-                        unblocks="put what `switchover export` prints into the chart's values or the manifest, and apply it;"
+                        " ZooKeeper: its brokers cannot be rolled to a new one yet", subject=name,
+                        unblocks="apply what `switchover export` prints, in the chart's values or the manifest;"
                                  " if the configuration is a file of its own, change an annotation of the template too"
                         f"{_and_keep(picture, state)}")
         try:
@@ -260,8 +260,8 @@ def check_git_has_the_template(picture: Picture) -> Verdict:
                         unblocks="if its configuration has what `switchover export` prints:"
                                  f" {_to_own_configuration(picture)}{_and_keep(picture, state)}")
         if not workload.applied_by:
-            return wait(NOT_IN_GIT, f"StatefulSet {name} runs with a template that only Switchover has applied: the next"
-                        " apply of the old manifest would remove the brokers' edits", subject=name,
+            return wait(NOT_IN_GIT, f"only Switchover has applied the template of StatefulSet {name}: the next apply of the"
+                        " old manifest would remove the brokers' edits", subject=name,
                         unblocks="put what `switchover export` prints into Git and apply it; if no tool applies this"
                                  " StatefulSet, or one that leaves no trace (Helm 3), approve HandOver instead")
     return passed("Git has the template that runs")
