@@ -72,8 +72,7 @@ async def grouped(server: KRaftNode) -> None:
     await coordinated(server.address, ["orders"])
     await classic_member(server.address, "orders", subscription("orders"), assignment("orders", 0, 1, 2))
     await classic_member(server.address, "connect", b"\xff", b"\xff", protocol_type="connect", strategies=("sessioned",))
-    for _ in range(3):
-        await joined(server.address, "payments", "orders")
+    await joined(server.address, "payments", "orders")
     await share_member(server.address, "sessions", "orders")
 
 

@@ -1,9 +1,8 @@
 """The commands on the pages for users, on a real API server: in a namespace as the page has it, each block as it stands."""
 
 import asyncio
-import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,14 +28,14 @@ Apply = Callable[..., None]
 
 INSTALL = ("--set", "image.repository=registry.example/team/switchover/operator")
 PLACEHOLDERS = {"REASON": "OutOfSync", "NAME": "orders"}
+NOTES = Block("helm/switchover/templates/NOTES.txt", 1, "helm get notes switchover\n", {"place": "Installed"})
 RELEASE = version("switchover")
 LABELLED = {"name": "switchover", "labels": {"app.kubernetes.io/name": "switchover", "app.kubernetes.io/version": RELEASE}}
-PLANNED = {"phase": "Planned", "progress": {"step": "Preflight", "index": 1, "total": 11, "direction": "Forward"}}
 HELD = {"gate": "Approval", "verdict": "Wait", "reason": "AwaitingApproval", "subject": "Finalize", "message": "it waits"}
 BY_ITSELF = {"available": True, "failure": "GroupLag", "failureStep": "Canary", "failureGate": "LagHealthy"}
 PLACES: dict[str, dict[str, Any]] = {
     "MoveBrokers": {},
-    "Planned": {"desiredState": "Planned", **PLANNED},
+    "Planned": {"desiredState": "Planned", "phase": "Planned", "progress": {"step": "Preflight", "direction": "Forward"}},
     "Finalize": {"phase": "AwaitingApproval", "waitingFor": [HELD]},
     "RolledBack": {"phase": "RolledBack", "rollback": BY_ITSELF, "progress": {
         "step": "Preflight", "direction": "Backward", "completeTime": "2026-11-29T10:00:00Z"}},
@@ -69,11 +68,17 @@ async def directory(request: pytest.FixtureRequest, crds: object, namespace: str
     settings = yaml.safe_load(kubeconfig.read_text())                                        # noqa: ASYNC240
     settings["contexts"][0]["context"]["namespace"] = namespace
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump(settings))
+    helm = "helm " in block.script or place == "Installed"
     if place in PLACES:
-        await migrations(PLACES[place], apply, change)
-        others(namespace, apply)
-        if "helm " not in block.script:
-            operator(namespace, apply, kubectl)
+        made = [*migrations(PLACES[place])]
+        more = [*(others(namespace) if place != "HandOver" else ()), *(() if helm else operator())]
+        apply(*(each for _, each in made), *more)
+        for kind, each in made:
+            await change(kind, each["metadata"]["name"], each["status"])
+        if not helm:
+            running = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+            path = f"{server.path('v1', 'Pod', 'switchover')}/status"
+            await server.json_patch(path, [{"op": "add", "path": "/status", "value": running}])
     if place == "HandOver":
         finalized = Finalized(server, kubectl, namespace)
         finalized.apply(("apply",), MANIFESTS.read_text())
@@ -83,12 +88,12 @@ async def directory(request: pytest.FixtureRequest, crds: object, namespace: str
         apply(*bitnami())
     if place == "Demo":
         kubectl("-n", namespace, "apply", "--kustomize", str(ROOT / "sandbox" / "manifests-groups"))
-    helm = "helm " in block.script or place == "Installed"
     if helm:
         await asyncio.to_thread(adopted, kubectl, namespace)
-    for name in ("argocd", "shop", "bank") if not place else ():                             # which pages name
-        await asyncio.to_thread(kubectl, "create", "namespace", name, check=False)
-        await asyncio.to_thread(kubectl, "-n", name, "create", "configmap", "argocd-cm", check=False)
+    for name in ("argocd", "shop", "bank"):
+        if name in block.script:
+            kubectl("create", "namespace", name, check=False)
+            kubectl("-n", name, "create", "configmap", "argocd-cm", check=False)
     to = ("--namespace", namespace, "--kubeconfig", str(kubeconfig))
     if place == "Installed":
         await asyncio.to_thread(charts.helm, "install", "switchover", str(charts.CHART), *INSTALL, *to)
@@ -97,37 +102,38 @@ async def directory(request: pytest.FixtureRequest, crds: object, namespace: str
         await asyncio.to_thread(charts.helm, "uninstall", "switchover", "--ignore-not-found", *to)
 
 
-async def migrations(otherwise: dict[str, Any], apply: Apply, change: Callable[..., Any]) -> None:
-    """kmig/kafka and cgmig/orders, with the statuses that an operator wrote."""
+def migrations(otherwise: dict[str, Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Of each kind one, with the status that an operator wrote."""
+    true = dict.fromkeys(otherwise.get("true", ()), "True")
     for kind, name in ((KAFKA_MIGRATION, "kafka"), (CONSUMER_GROUP_MIGRATION, "orders")):
         found = recorded(kind)
-        spec, status = {**found["spec"]}, {**found["status"], **otherwise}
-        spec |= {"desiredState": status.pop("desiredState", "Running")}
-        spec["approvals"] = [{"name": "HandOver", "planHash": "7f3a5c21", "approver": "bob"}]
-        true = dict.fromkeys(status.pop("true", ()), "True")
+        status = {**found["status"], **{field: value for field, value in otherwise.items() if field in found["status"]}}
         status["conditions"] = [{**each, "observedGeneration": 1, "status": true.get(each["type"], each["status"])}
                                 for each in status["conditions"]]
-        apply({"apiVersion": "switchover.dev/v1alpha1", "kind": kind.name, "metadata": {"name": name}, "spec": spec})
-        await change(kind, name, status)
+        approved = {"name": "HandOver", "planHash": "7f3a5c21", "approver": "bob"}
+        yield kind, {
+            "apiVersion": "switchover.dev/v1alpha1", "kind": kind.name, "status": status,
+            "metadata": {"name": name, "finalizers": found["metadata"]["finalizers"]},
+            "spec": {**found["spec"], "desiredState": otherwise.get("desiredState", "Running"), "approvals": [approved]}}
 
 
-def others(namespace: str, apply: Apply) -> None:
+def others(namespace: str) -> Iterator[dict[str, Any]]:
     """A group's Deployment, a Secret of ours and one of the user."""
     spec = KafkaMigrationSpec.model_validate(MIGRATION["spec"])
     (kafka,) = (each for each in yaml.safe_load_all(MANIFESTS.read_text()) if each["kind"] == "StatefulSet")
-    found = brokers.find(kafka["spec"]["template"], spec.brokers[0], {"log.dirs": "/var/lib/kafka/data"})
+    settings = {"log.dirs": "/var/lib/kafka/data", "inter.broker.protocol.version": "3.9"}
+    found = brokers.find(kafka["spec"]["template"], spec.brokers[0], settings)
     ours = edits.written(edits.broker(NodeMode.MIGRATION, 0, manifests.voters(spec, namespace, {}), found))
-    apply(*({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data} for name, data in (
-              ("kafka-client", {"sasl.mechanism": "PLAIN"}), ("kafka-switchover", {"kafka-0": ours}))),
-          deployment({"name": "orders", "annotations": {"switchover.dev/claimed-by": "uid"}}, 6))
+    for name, data in (("kafka-client", {"sasl.mechanism": "PLAIN"}), ("kafka-switchover", {"kafka-0": ours})):
+        yield {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data}
+    yield deployment({"name": "orders", "annotations": {"switchover.dev/claimed-by": "uid"}}, 6)
 
 
-def operator(namespace: str, apply: Apply, kubectl: Kubectl) -> None:
+def operator() -> Iterator[dict[str, Any]]:
     """As far as it is seen here: no node runs it."""
-    apply(deployment(LABELLED, 0), {"apiVersion": "v1", "kind": "Pod", "metadata": LABELLED, "spec": {
-              "containers": [{"name": "operator", "image": f"localhost/operator:{RELEASE}"}]}})
-    kubectl("-n", namespace, "patch", "pod", "switchover", "--subresource", "status", "--patch",
-            json.dumps({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}))
+    container = {"name": "operator", "image": f"localhost/operator:{RELEASE}"}
+    yield deployment(LABELLED, 0)
+    yield {"apiVersion": "v1", "kind": "Pod", "metadata": LABELLED, "spec": {"containers": [container]}}
 
 
 def deployment(metadata: dict[str, Any], replicas: int) -> dict[str, Any]:
@@ -156,16 +162,37 @@ def adopted(kubectl: Kubectl, namespace: str) -> None:
             f"meta.helm.sh/release-namespace={namespace}")
 
 
+def ran(block: Block, directory: Path, script: str, namespace: str) -> str:
+    names, path = {namespace: "kafka", "sandbox-admin": "alice"}, str(charts.program().parent)
+    return run(block, directory, script, names, KUBECONFIG=str(directory / "kubeconfig"), PATH=path)
+
+
+@pytest.mark.parametrize("directory", [NOTES], ids=str, indirect=True)
+async def test_what_the_chart_says_after_an_install_runs(directory: Path, namespace: str, kubeconfig: Path) -> None:
+    to = ("--namespace", namespace, "--kubeconfig", str(kubeconfig))
+    notes = (await asyncio.to_thread(charts.helm, "get", "notes", "switchover", *to)).stdout
+    commands = [line.strip() for line in notes.splitlines() if line.startswith("  kubectl ")]
+    assert [command.split()[3] for command in commands] == ["apply", "get", "create"]
+    await asyncio.to_thread(ran, NOTES, directory, "\n".join(commands), namespace)
+
+
 @pytest.mark.parametrize(("directory", "block"), [(block, block) for block in of("api")], ids=lambda block: str(block),
                          indirect=["directory"])
 async def test_it_runs_on_an_api_server(block: Block, directory: Path, namespace: str, kubectl: Kubectl) -> None:
-    script = re.sub(r"(--namespace |release-namespace=)(?:kafka|switchover)\b", rf"\g<1>{namespace}", block.script)
+    script = re.sub(r"(--namespace |release-namespace=)(?:kafka|switchover|demo)\b", rf"\g<1>{namespace}", block.script)
     for placeholder, value in PLACEHOLDERS.items():
         script = re.sub(rf"\b{placeholder}\b", value, script)
-    names = {namespace: "kafka", "sandbox-admin": "alice"}
-    shown = await asyncio.to_thread(
-        run, block, directory, script, names, KUBECONFIG=str(directory / "kubeconfig"), PATH=str(charts.program().parent))
+    shown = await asyncio.to_thread(ran, block, directory, script, namespace)
     assert "(no change)" not in shown, shown
     if (block.marker or {}).get("place") == "Finalize":
         approved = kubectl("-n", namespace, "get", "kmig", "kafka", "--output", "jsonpath={.spec.approvals[*].name}")
         assert {*approved.stdout.split()} == {"HandOver", "Finalize"}, "what another person approved stays"
+
+
+def test_the_chart_takes_the_values_on_the_pages(tmp_path: Path) -> None:
+    shown = [values for block in blocks("yaml") for values in yaml.safe_load_all(block.text)
+             if values.keys() <= {"watch", "notifications"}]
+    assert len(shown) == 3
+    for values in shown:
+        (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
+        charts.helm("template", "switchover", str(charts.CHART), *INSTALL, "--values", str(tmp_path / "values.yaml"))

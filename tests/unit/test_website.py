@@ -14,8 +14,6 @@ import batch_pictures
 import member_pictures
 import reference
 import step_pictures
-from switchover.api.consumer_group_migration import ConsumerGroupMigration
-from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cli import gates
 from switchover.cluster.gates.replicas import check_all_in_sync
@@ -26,7 +24,6 @@ from switchover.reasons import REASONS
 from unit.group_walk import PLANS
 
 DOCS = Path(__file__).parents[2] / "docs"
-MODELS = {"KafkaMigration": KafkaMigration, "ConsumerGroupMigration": ConsumerGroupMigration}
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -150,25 +147,6 @@ def test_the_pictures_of_a_group_have_the_batches_of_a_walk_along_its_plan(
              for scene in batch_pictures.scenes(batch_pictures.spec_of(name)) if scene.replaced]
     assert len(walked) > 2
     assert drawn == walked
-
-
-# --- what the pages show ------------------------------------------------------------------------------------------------
-
-
-def shown() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every resource of ours that a page of docs/ shows whole."""
-    for page in sorted(DOCS.glob("*.md")):
-        for block in re.findall(r"^```yaml\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE):
-            for resource in yaml.safe_load_all(block):
-                if isinstance(resource, dict) and str(resource.get("apiVersion")).startswith("switchover.dev/"):
-                    yield page.name, resource
-
-
-def test_resources_on_the_pages_are_taken_by_the_models() -> None:
-    found = list(shown())
-    assert {"first-migration.md", "tls.md", "managed-kafka.md"} <= {page for page, _ in found}
-    for _, resource in found:
-        MODELS[resource["kind"]].model_validate(resource)
 
 
 @pytest.mark.parametrize("table", [table for tables in member_pictures.FILES.values() for table in tables.values()])
