@@ -223,6 +223,7 @@ def test_no_step_begins_while_a_hold_or_approval_names_none(wanted, told):
         assert (decision.position, decision.effects, decision.stalled) == (before, (), None)
         (found,) = decision.judged["Steps"].verdict.findings
         assert (found.reason, told in found.message, "Prepare, Move, Seal" in found.unblocks) == ("NoSuchStep", True, True)
+        assert found.unblocks.endswith(f"(did you mean {'Move' if told.startswith('Mov') else 'Seal'}?)")
     assert "Prepared" in decision.judged, "whatever else there is to tell is told"
 
 

@@ -18,6 +18,7 @@ from switchover.engine.record import without_foreign_record
 from switchover.engine.status import by_itself
 from switchover.kubernetes.json_patch import as_read
 from switchover.text.command import command
+from switchover.text.nearest import meant
 from switchover.text.visible import counted
 
 Operation = Mapping[str, Any]
@@ -60,7 +61,8 @@ def plan_to_approve(found: Found, step: str) -> str:
     """The hash of the plan on record. Refused where there is none, or the plan has no such step."""
     names = found.plan().names
     if step not in names or step == PREFLIGHT:
-        raise Refused(f"{found.name} has no step {step} that could be approved; it has {', '.join(names[1:])}")
+        raise Refused(f"{found.name} has no step {step} that could be approved; it has {', '.join(names[1:])}"
+                      f"{meant(step, names[1:])}")
     hashed = status_in(without_foreign_record(found.named, 0.0)[0])[0].plan_hash
     if not hashed:
         raise Refused(f"{found.name} has no plan to approve yet: Preflight has not ended ({_command('status', found)})")

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -14,6 +13,7 @@ from switchover.cli.objects import KINDS
 from switchover.reasons import REASONS
 from switchover.reasons.notes import NOTES
 from switchover.reasons.reason import Reason
+from switchover.text.nearest import nearest
 
 Schema = Mapping[str, Any]
 
@@ -57,7 +57,7 @@ def explain(what: str) -> str:
 
     if (gate := what.partition("/")[0]) in gates.names():                 # Replace/kafka-1
         return f"# {gate}\n\n{gates.explained(gate)}"
-    near = [] if "." in what else get_close_matches(what, [*REASONS, *NOTES, *gates.names()], n=3)
+    near = [] if "." in what else nearest(what, [*REASONS, *NOTES, *gates.names()], 3)
     hint = f"did you mean {', '.join(near)}?" if near else "reasons stand in status.waitingFor, fields begin with spec."
     raise Refused(f"{what} is neither a reason nor a finding nor a gate nor a field; {hint}")
 

@@ -26,6 +26,7 @@ from switchover.engine.plan import Plan
 from switchover.engine.record import without_foreign_record
 from switchover.kubernetes.client.api_server import ApiServer, NotFound
 from switchover.kubernetes.ports import Migrations
+from switchover.text.nearest import meant
 
 Resource = Mapping[str, Any]
 
@@ -190,7 +191,8 @@ def chosen(text: str, found: Sequence[Found], namespace: str) -> Found:
             return one
         case []:
             there = ", ".join(each.name for each in found) or ("none" if kinds == KINDS else "none of this kind")
-            raise Refused(f"there is no migration {text} in namespace {namespace}; there is {there}")
+            raise Refused(f"there is no migration {text} in namespace {namespace}; there is {there}"
+                          f"{meant(name, {each.resource['metadata']['name'] for each in found} - {name})}")
         case _:
             raise Refused(f"{name} may be {' or '.join(each.name for each in fitting)}: say which")
 

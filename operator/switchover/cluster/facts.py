@@ -29,6 +29,7 @@ class Examination:
     objects: Observed[Mapping[str, str]] = NOT_ASKED          # "Service kafka" -> its app.kubernetes.io/managed-by label
     missing_rights: Observed[tuple[str, ...]] = NOT_ASKED     # "patch statefulsets.apps"
     storage_classes: Observed[StorageClasses] = NOT_ASKED
+    stateful_sets: Observed[Mapping[str, str]] = NOT_ASKED    # the names of all, where one that the spec names is not there
     classes_in_use: Observed[frozenset[str]] = NOT_ASKED      # of bound claims in the namespace
     template_changes: Mapping[str, Observed[TemplateChange]] = field(default_factory=dict)    # by StatefulSet, dry run
     malformed: Observed[Mapping[str, str]] = NOT_ASKED        # nodes that Kafka could not have written: path -> why

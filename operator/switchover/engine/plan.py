@@ -31,6 +31,7 @@ from switchover.reasons.walk import (
     ZOOKEEPER_RUNS,
 )
 from switchover.text.command import command
+from switchover.text.nearest import meant
 
 MEANT_TO_BE_LONG = OF_WINDOWS | {"Passed", *(each.name for each in (
     BAKING, SOAKING, RETAINING, AWAITING_APPROVAL, APPROVAL_VOID, ZOOKEEPER_RUNS))}
@@ -390,7 +391,8 @@ def _misnamed(plan: Plan[P], intent: Intent) -> Verdict | None:
         return None
     return gravest((wait(
         NO_SUCH_STEP, f"no step of this plan is called {', '.join(unknown)}: no step begins before that is corrected",
-        subject=unknown[0].partition(" ")[0], threshold=", ".join(steps), unblocks=f"name one of {', '.join(steps)}"),), "")
+        subject=unknown[0].partition(" ")[0], threshold=", ".join(steps),
+        unblocks=f"name one of {', '.join(steps)}{meant(unknown[0].partition(' ')[0], steps)}"),), "")
 
 
 def _stand(leg: Leg[P], picture: P, judge: Judge[P]) -> tuple[Position, tuple[Effect, ...], str]:

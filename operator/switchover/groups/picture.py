@@ -53,6 +53,7 @@ class Facts:
 
     fleet: Observed[Fleet] = NOT_ASKED
     others: Observed[Mapping[str, str]] = asked_for(Need.OTHERS)         # name -> kind of what is not moved
+    neighbours: Observed[Mapping[str, str]] = asked_for(Need.OTHERS)     # of what could be, where one is not there
     cluster_id: Observed[str] = NOT_ASKED
     group: Observed[Group] = NOT_ASKED
     partitions: Observed[Mapping[str, int]] = NOT_ASKED          # topic -> how many

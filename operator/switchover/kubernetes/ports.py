@@ -140,6 +140,10 @@ class Survey(Protocol):
         """Refused without the right to read them, which no Role can give: they belong to no namespace."""
         ...
 
+    async def called(self, kinds: Iterable[str]) -> Mapping[str, str]:
+        """The names of all workloads of these kinds (apps/v1) in our namespace, each with its kind."""
+        ...
+
     async def classes_in_use(self) -> frozenset[str]:
         """Storage classes of the bound volume claims in our namespace."""
         ...

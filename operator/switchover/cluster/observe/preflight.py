@@ -9,7 +9,7 @@ from typing import TypeVar
 from switchover.answers.ask import LOOKING_SECONDS, READ_SECONDS, Answers, Background, known
 from switchover.answers.clock import Clock
 from switchover.answers.errors import Refused
-from switchover.answers.observed import Known, Observed, Unknown
+from switchover.answers.observed import NOT_ASKED, Known, Observed, Unknown
 from switchover.api.kafka_migration import KafkaMigration
 from switchover.api.status import Direction
 from switchover.cluster import identity, names, template
@@ -145,6 +145,7 @@ class Examiner:
             objects = group.create_task(self._answers.observed(
                 "objects", lambda: self._survey.managers_of(_reserved(picture)), age))
             classes = group.create_task(self._answers.observed("classes", self._survey.storage_classes, age))
+            sets = group.create_task(self._stateful_sets(kubernetes, age))
             in_use = group.create_task(self._answers.observed("in use", self._survey.classes_in_use, age))
             rights = group.create_task(self._ask(self._survey.missing_rights(_own_secrets(picture))))
             ahead = group.create_task(self._answers.observed("ahead", self._ahead, CLOCKS_SECONDS))
@@ -153,7 +154,8 @@ class Examiner:
         return Examination(
             brokers=each.result(), topic_ids=_of_each(brokers, ids.result()), zookeeper_rights=zookeeper_rights.result(),
             zookeeper_modes=modes.result(), objects=objects.result(), missing_rights=rights.result(),
-            storage_classes=classes.result(), classes_in_use=in_use.result(), template_changes=changes.result(),
+            storage_classes=classes.result(), stateful_sets=sets.result(), classes_in_use=in_use.result(),
+            template_changes=changes.result(),
             malformed=malformed.result(), ahead=ahead.result(), idle_groups=idle.result())
 
     async def _all_topic_ids(self, brokers: Mapping[int, Address | None]) -> dict[int, Observed[TopicIds]]:
@@ -162,6 +164,11 @@ class Examiner:
         for begin in range(0, len(brokers), TOGETHER):
             found |= await ask_each(dict([*brokers.items()][begin:begin + TOGETHER]), self._nodes.topic_ids, self._clock)
         return found
+
+    async def _stateful_sets(self, kubernetes: Observed[KubernetesState], age: float) -> Observed[Mapping[str, str]]:
+        if not isinstance(kubernetes, Known) or None not in kubernetes.value.brokers.values():
+            return NOT_ASKED
+        return await self._answers.observed("StatefulSets", lambda: self._survey.called(("StatefulSet",)), age)
 
     async def _malformed_nodes(self, secret: str | None) -> Mapping[str, str]:
         return (await self._zookeeper.metadata(secret)).metadata.malformed

@@ -1,6 +1,6 @@
 """The cluster as ZooKeeper and its brokers see it: who belongs to it, what is under way, and whether it is healthy."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from switchover.answers.observed import Known
 from switchover.cluster.facts import Need
@@ -32,6 +32,7 @@ from switchover.reasons.preflight import (
 )
 from switchover.reasons.walk import BROKER_SILENT, NOT_OBSERVED
 from switchover.shared.grouped import grouped
+from switchover.text.nearest import nearest
 
 
 def check_brokers_identified(picture: Picture) -> Verdict:
@@ -147,6 +148,7 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
     accepted, whole = set(picture.spec.gates.accepted_topics), _whole_views(picture)
     cannot_spare: dict[str, tuple[int, int]] = {}
     unheard: set[str] = set()
+    misspelled = set(accepted)
     for broker_id in brokers:
         view = picture.view(broker_id)
         if not isinstance(view, Known):
@@ -157,6 +159,7 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
                        observed=f"in sync {sorted(behind[0].isr)}", threshold=f"replicas {sorted(behind[0].replicas)}",
                        unblocks="the replicas catch up")
     for _, name, topic in seen_by(whole):
+        misspelled.discard(name)
         if not topic.partitions:
             continue
         if (needed := minima.get(name)) is None:
@@ -175,7 +178,14 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
         if refused := [topic for topic in alike if topic not in accepted]:
             yield fail(TOPIC_CANNOT_SPARE_A_BROKER, f"topic {several(refused, 20)} has {told}", subject=several(refused),
                        observed=f"{replicas} replicas", threshold=f"more than {needed}",
-                       unblocks="add replicas, lower min.insync.replicas, or name it in spec.gates.acceptedTopics")
+                       unblocks="add replicas, lower min.insync.replicas, or name it in spec.gates.acceptedTopics"
+                       + _instead(misspelled, refused))
+
+
+def _instead(misspelled: Collection[str], refused: Sequence[str]) -> str:
+    """Of accepted topics that are not there one that may be meant for one of these."""
+    return next((f", which has {name} (did you mean {near[0]}?)" for name in sorted(misspelled)
+                 if (near := nearest(name, refused))), "")
 
 
 CHECKS = (

@@ -42,6 +42,7 @@ from switchover.reasons.walk import NOT_OBSERVED
 from switchover.reasons.workloads import CONTAINER_MISSING, STATEFUL_SET_MISSING, TOO_MANY_PODS
 from switchover.shared.grouped import grouped
 from switchover.text.command import kubectl
+from switchover.text.nearest import found
 
 MOST_BROKERS = MOST_PODS - 5
 """Five controllers are pods of the migration, too."""
@@ -49,22 +50,27 @@ STARTED_BY_ITSELF = re.compile(r"\bjava\b.*(?<![\w.])kafka\.Kafka(?![\w.])", re.
 
 
 def find_missing_objects(picture: Picture) -> Iterator[Verdict]:
-    state = kubernetes_in_preflight(picture)
+    state, sets = kubernetes_in_preflight(picture), picture.facts.examination.stateful_sets
+    there = sets.value if isinstance(sets, Known) else ()
     for name in picture.broker_sets:
         workload = state.brokers.get(name)
         if workload is None:
             yield fail(STATEFUL_SET_MISSING, f"StatefulSet {name} does not exist in namespace {picture.namespace}",
-                       subject=f"StatefulSet {name}", unblocks="correct spec.brokers[].name, or create it")
+                       subject=f"StatefulSet {name}",
+                       unblocks=f"correct spec.brokers[].name{found(name, there)}, or create it")
             continue
         try:
             container_of(workload.template, picture.broker_sets[name])
         except ContainerMissing as why:
             yield fail(CONTAINER_MISSING, f"StatefulSet {name}: {why}", subject=f"StatefulSet {name}",
-                       unblocks="set spec.brokers[].container to the one that runs Kafka")
+                       unblocks="set spec.brokers[].container to the one that runs Kafka"
+                       + found(picture.broker_sets[name].container or "", (
+                           each["name"] for each in workload.template["spec"].get("containers") or ())))
         if workload.claimed_by not in ("", picture.uid):
             yield fail(CLAIMED_BY_ANOTHER, f"StatefulSet {name} is claimed by the migration with uid"
                        f" {workload.claimed_by}", subject=f"StatefulSet {name}",
-                       unblocks=f"finish that migration; if it is gone, remove the annotation {names.CLAIM}")
+                       unblocks="finish that migration; if it is gone: " + kubectl(
+                           picture.namespace, "annotate statefulset {} {}-", name, names.CLAIM))
         if {*workload.pods} != {*workload.wanted} or not all(pod.ready for pod in workload.pods.values()):
             ready = sum(pod.ready for pod in workload.pods.values())
             troubles = {**workload.absent, **{pod.name: pod.trouble for pod in workload.pods.values()}}
@@ -178,7 +184,9 @@ def find_budgets_in_the_way(picture: Picture) -> Iterator[Verdict]:
         for budget in workload.strict_budgets:
             yield fail(BUDGET_ALLOWS_NOTHING, f"PodDisruptionBudget {budget} allows no disruption even while every pod of"
                        f" {subject} is healthy: no broker could be evicted", subject=f"PodDisruptionBudget {budget}",
-                       unblocks="set its maxUnavailable to 1, without minAvailable")
+                       unblocks="have it allow one: " + kubectl(
+                           picture.namespace, "patch poddisruptionbudget {} --type merge --patch {}", budget,
+                           {"spec": {"minAvailable": None, "maxUnavailable": 1}}))
         if unguarded := sorted(pod.name for pod in workload.pods.values() if not pod.budgets):
             yield warn(NO_BUDGET, f"no PodDisruptionBudget selects {several(unguarded)} of StatefulSet {name}: a drain may"
                        " take brokers away while others are being moved", subject=subject,
@@ -233,11 +241,12 @@ def find_storage_trouble(picture: Picture) -> Iterator[Verdict]:
         if wanted and wanted not in classes.value.existing:
             yield fail(STORAGE_CLASS_MISSING, f"storage class {wanted} of the controllers does not exist", subject=wanted,
                        observed=several(sorted(classes.value.existing)) or "none", threshold=wanted,
-                       unblocks="correct spec.controllers.storage.storageClassName, or create it")
+                       unblocks="correct spec.controllers.storage.storageClassName"
+                       f"{found(wanted, classes.value.existing)}, or create it")
         elif wanted is None and not classes.value.default:
             yield fail(STORAGE_CLASS_MISSING, "no storage class is the default, and spec.controllers.storage names none",
                        subject="storage class", observed=several(sorted(classes.value.existing)) or "none",
-                       unblocks="name one in spec.controllers.storage.storageClassName")
+                       unblocks=f"name one in spec.controllers.storage.storageClassName{found('', classes.value.existing)}")
         return
     if not classes.refused:
         raise Unseen(unknown(NOT_OBSERVED, classes.why, subject="storage classes"))
@@ -274,7 +283,7 @@ IMAGE_ALLOWED = check("ImageAllowed", find_not_allowed, "the chart allows the im
 STORAGE = check("Storage", find_storage_trouble, "the controllers' storage class exists", needs=(Need.EXAMINATION,))
 
 CHECKS = (
-    check("ObjectsExist", find_missing_objects, "the brokers' StatefulSets exist"),
+    check("ObjectsExist", find_missing_objects, "the brokers' StatefulSets exist", needs=(Need.EXAMINATION,)),
     check("StartScripts", find_start_scripts, "the script that starts Kafka is known"),
     IMAGE_ALLOWED,
     check("Probes", find_missing_probes, "a broker's pod is ready only when Kafka listens"),

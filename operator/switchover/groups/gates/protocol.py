@@ -18,6 +18,7 @@ from switchover.reasons.groups import (
 )
 from switchover.reasons.workloads import PROTOCOL_REFUSED
 from switchover.text.command import Command, command
+from switchover.text.nearest import meant
 
 NO_RIGHT = ("GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED")
 SHORTEST_SESSION, ITS_DEFAULT = "group.min.session.timeout.ms", "6000"
@@ -72,7 +73,8 @@ def check_ready(picture: Picture) -> Verdict:
     if assignor not in answer.assignors:
         return fail(ASSIGNOR_UNKNOWN, f"the brokers have no assignor {assignor}", subject=assignor,
                     observed=", ".join(answer.assignors), threshold=assignor,
-                    unblocks="name one of theirs in spec.protocol.remoteAssignor and in the clients' group.remote.assignor")
+                    unblocks="name one of theirs in spec.protocol.remoteAssignor and in the clients' group.remote.assignor"
+                    + meant(assignor, answer.assignors))
     return passed(f"the coordinator serves the consumer protocol with {', '.join(answer.assignors)}")
 
 

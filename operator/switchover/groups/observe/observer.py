@@ -25,6 +25,7 @@ from switchover.groups.workloads.change import original_name
 from switchover.kafka.group import BrokerGroups, Group, GroupState, Readiness
 from switchover.kafka.ports import Groups
 from switchover.kubernetes import names
+from switchover.kubernetes.members import KINDS
 from switchover.kubernetes.ports import Survey, Workloads
 from switchover.lag.baseline import KEY, WeeklyBaseline, parse
 from switchover.lag.window import GroupOffsets
@@ -193,7 +194,9 @@ class GroupObserver:
             rights = await self._known(self._survey.missing_rights(_credentials(picture.spec)))
             facts = replace(facts, missing_rights=rights)
         if Need.OTHERS in named:
-            facts = replace(facts, others=await self._others_called(facts.fleet, 0.0 if fresh else LOOKING_SECONDS))
+            seconds = 0.0 if fresh else LOOKING_SECONDS
+            facts = replace(facts, others=await self._others_called(facts.fleet, seconds),
+                            neighbours=await self._neighbours(facts.fleet, seconds))
         if Need.TRIALS in named:
             tried = await self._known(self._try(picture, TRIALS_SECONDS if fresh else LOOKING_SECONDS))
             facts = replace(facts, trials=tried)
@@ -209,6 +212,12 @@ class GroupObserver:
         if not idle:
             return NOT_ASKED
         return await self._answers.observed("others", lambda: self._workloads.others_called(idle), seconds, idle)
+
+    async def _neighbours(self, fleet: Observed[Fleet], seconds: float) -> Observed[Mapping[str, str]]:
+        """One that does not exist may be one of them, misspelled."""
+        if not isinstance(fleet, Known) or None not in fleet.value.sources.values():
+            return NOT_ASKED
+        return await self._answers.observed("neighbours", lambda: self._survey.called(KINDS), seconds)
 
     async def _try(self, picture: Picture, seconds: float) -> Mapping[str, Observed[Mapping[str, Any]]]:
         """The template that the API server would make of each change. One that it refuses is tried in every pass: whoever

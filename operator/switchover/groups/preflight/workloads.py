@@ -14,7 +14,7 @@ from switchover.groups.reading import workloads
 from switchover.groups.workloads import autoscalers, bounds, kinds
 from switchover.groups.workloads.bounds import trials_of
 from switchover.groups.workloads.change import Unsupported, changed, container_of
-from switchover.kubernetes import gitops
+from switchover.kubernetes import gitops, names
 from switchover.kubernetes.members import CANARY, PRIMARY, MemberWorkload
 from switchover.kubernetes.workloads import MOST_PODS
 from switchover.reasons.cluster import BROKERS_UNKNOWN
@@ -33,6 +33,8 @@ from switchover.reasons.preflight import (
 )
 from switchover.reasons.walk import NOT_OBSERVED
 from switchover.reasons.workloads import AUTOSCALER_IN_THE_WAY, TOO_MANY_PODS, WORKLOAD_MISSING
+from switchover.text import nearest
+from switchover.text.command import kubectl
 
 
 def find_unmovable(picture: Picture) -> Iterator[Verdict]:
@@ -56,7 +58,9 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
                        unblocks="give every workload a bridge, or none")
         if source.claimed_by not in ("", picture.uid):
             yield fail(CLAIMED_BY_ANOTHER, f"{source} is claimed by another migration", subject=workload.name,
-                       observed=source.claimed_by, threshold=picture.uid, unblocks="let that migration end first")
+                       observed=source.claimed_by, threshold=picture.uid,
+                       unblocks="let that migration end first; if it is gone: " + kubectl(
+                           picture.namespace, "annotate {} {} {}-", source.kind.lower(), source.name, names.CLAIM))
         if source.owner:
             yield _owned(source)
         if other := _run_by(picture, source):
@@ -125,8 +129,12 @@ def _missing(picture: Picture, workload: Workload) -> Verdict:
     others = picture.facts.others
     kind = others.value.get(workload.name, "") if isinstance(others, Known) else ""
     if kind not in INSTEAD:
+        found = picture.facts.neighbours
+        there = found.value if isinstance(found, Known) else {}
+        correct = (f"set its kind in spec.workloads to {there[workload.name]}" if workload.name in there
+                   else f"correct spec.workloads[].name{nearest.found(workload.name, there)}, or create it")
         return fail(WORKLOAD_MISSING, f"{workload.kind} {workload.name} does not exist", subject=workload.name,
-                    unblocks="correct spec.workloads[].name, or create it")
+                    unblocks=correct)
     return fail(WORKLOAD_UNSUPPORTED, f"{workload.name} is a {kind}: Switchover moves the pods of Deployments and"
                 " StatefulSets alone", subject=workload.name, observed=kind, threshold=workload.kind, unblocks=INSTEAD[kind])
 

@@ -18,6 +18,7 @@ from switchover.groups.workloads.places import Item, Place, as_text, differences
 from switchover.kubernetes import json_patch, names
 from switchover.kubernetes.members import KINDS, MemberWorkload
 from switchover.kubernetes.strategic_merge import BadPatch, merged
+from switchover.text.nearest import meant
 
 FIELDS = ("image", "env", "args")
 
@@ -46,8 +47,8 @@ def container_of(template: Mapping[str, Any], name: str) -> tuple[int, Mapping[s
     for index, container in enumerate(containers):
         if container["name"] == name:
             return index, container
-    known = ", ".join(container["name"] for container in containers)
-    raise Unsupported(f"there is no container {name}; the pod has: {known}")
+    known = [container["name"] for container in containers]
+    raise Unsupported(f"there is no container {name}; the pod has: {', '.join(known)}{meant(name, known)}")
 
 
 def changed(template: Mapping[str, Any], container: str, change: ContainerChange) -> dict[str, Any]:

@@ -81,6 +81,11 @@ class KubernetesSurvey:
         found = await self._server.find(self._server.path(api_version, kind, name))
         return None if found is None else found["metadata"].get("labels") or {}
 
+    async def called(self, kinds: Iterable[str]) -> Mapping[str, str]:
+        """The names of all workloads of these kinds, each with its kind."""
+        return {found["metadata"]["name"]: kind for kind in kinds
+                for found in await self._server.items(self._server.path("apps/v1", kind))}
+
     async def missing_rights(self, secrets: Iterable[str]) -> tuple[str, ...]:
         """Ask for each right by a SelfSubjectAccessReview, which every account may do: once for all migrations."""
         names = {("", "secrets"): tuple(secrets)}
