@@ -37,7 +37,7 @@ def test_what_is_changed_before_anything_is_touched_is_checked_from_the_start(wo
     assert (before, world.step, world.status.get("planHash", "")) == ("UpgradeBrokers", "Preflight", "")
     assert ("UpgradeBrokers", "Preflight") in moves(world)
     told_of = told(world, "NodeIdTaken")
-    assert (told_of["gate"], told_of["unblocks"]) == ("NodeIds", "choose another spec.controllers.firstNodeId")
+    assert (told_of["gate"], told_of["unblocks"]) == ("NodeIds", "set spec.controllers.firstNodeId to 4 or more")
     change(world, firstNodeId=3100)
     assert world.live(lambda: waits_for(world, "OutsideWindow"))
     assert world.status["planHash"] not in ("", hashed), "nobody's approval of the earlier plan counts"
@@ -46,6 +46,13 @@ def test_what_is_changed_before_anything_is_touched_is_checked_from_the_start(wo
     assert world.live(lambda: world.step == "EnableMigration")
     assert {node["nodeId"] for node in world.status["nodes"]} == {1, 2, 3, 3100, 3101, 3102}
     assert world.status["attempt"] == 1
+
+
+def test_a_stateful_set_that_is_misspelled_is_answered_with_the_one_that_is_there(world: MigrationWorld) -> None:
+    change(world, brokers=[{"name": "kafak"}])
+    assert world.live(lambda: waits_for(world, "StatefulSetMissing"), limit=60)
+    assert told(world, "StatefulSetMissing")["unblocks"] == (
+        "correct spec.brokers[].name (did you mean kafka?), or create it")
 
 
 def test_a_batch_that_no_waiting_makes_safe_is_made_smaller_by_the_field_that_it_names(world: MigrationWorld) -> None:

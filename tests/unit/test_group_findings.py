@@ -212,6 +212,10 @@ FINDINGS = [
     Finding("StrategySelected", "not yet", with_group(assignor="range"), WAIT, "StrategyNotSelected", "orders"),
     # workloads
     Finding("Workloads", "gone", without_source, FAIL, "WorkloadMissing", "orders", "spec.workloads"),
+    Finding("Workloads", "misspelled", then(without_source, known("neighbours", {"order": "Deployment"})), FAIL,
+            "WorkloadMissing", "orders", "did you mean order?"),
+    Finding("Workloads", "of another kind", then(without_source, known("neighbours", {"orders": "StatefulSet"})), FAIL,
+            "WorkloadMissing", "orders", "set its kind in spec.workloads to StatefulSet"),
     *(Finding("Workloads", f"a {kind}", then(without_source, known("others", {"orders": kind})), FAIL, "WorkloadUnsupported",
               "orders", cure) for kind, cure in (
                   ("Rollout", "setWeight"), ("CloneSet", "updateStrategy.partition"), ("StrimziPodSet", "KafkaConnect"),
@@ -329,9 +333,9 @@ FINDINGS = [
             "AutoscalerInTheWay", "VerticalPodAutoscaler orders", "delete it"),
     # members
     Finding("NewPodsJoin", "a canary restarts", with_pod("orders-4", restarts=1, trouble="Error: 1"), FAIL,
-            "NewPodRestarts", "orders-4", "--namespace shop logs --previous orders-4"),
+            "NewPodRestarts", "orders-4", "kubectl --namespace shop logs --previous orders-4"),
     Finding("NewPodsJoin", "stays out", with_member(4, host="10.9.9.9"), FAIL, "NotAMember", "orders-4",
-            "--namespace shop logs "),
+            "kubectl --namespace shop logs orders-4"),
     Finding("NewPodsJoin", "joins by the old protocol", with_member(4, protocol=CLASSIC), FAIL, "WrongProtocol",
             "orders-4", "group.protocol"),
     Finding("NewPodsJoin", "on the way back", then(instead(lambda: moment("Canary", "OOOOOO", (5,), direction=BACKWARD)),

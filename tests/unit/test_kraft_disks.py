@@ -91,7 +91,7 @@ def test_a_broker_on_plain_zookeeper_that_has_not_started_since_we_ask_needs_no_
 def test_what_the_disks_tell_names_directory_and_cure():
     formatted = GATES["DisksAllowRollback"].check(pod("kafka-0", disks=FORMATTED)(to_b()))
     assert "/var/lib/kafka/data-2" in formatted.message
-    assert "kubectl delete pod kafka-0" in formatted.unblocks
+    assert "kubectl --namespace kafka delete pod kafka-0" in formatted.unblocks
     nameless = GATES["TopicIdsOnDisk"].check(pod("kafka-0", disks=NAMELESS)(to_b()))
     assert "/var/lib/kafka/data/orders-0" in nameless.message
-    assert "kubectl delete pod kafka-0" in nameless.unblocks
+    assert "kubectl --namespace kafka delete pod kafka-0" in nameless.unblocks

@@ -548,6 +548,33 @@ def test_nothing_of_a_quorum_is_to_be_deleted_while_it_runs(left):
     assert found.unblocks.index("make sure that no KRaft controller runs") < found.unblocks.index("then delete")
 
 
+@pytest.mark.parametrize(("spoil", "gate", "advice"), [
+    (both(kubernetes(brokers={"kafka": None}), examined("stateful_sets", {"kafka-broker": "StatefulSet", "db": ""})),
+     "ObjectsExist", "correct spec.brokers[].name (did you mean kafka-broker?), or create it"),
+    (kubernetes(brokers={"kafka": None}), "ObjectsExist", "correct spec.brokers[].name, or create it"),
+    (both(kubernetes(brokers={"kafka": None}), examined("stateful_sets", {"db": "StatefulSet"})),
+     "ObjectsExist", "correct spec.brokers[].name (there are: db), or create it"),
+    (wanted(brokers=[{"name": "kafka", "container": "kafak"}]), "ObjectsExist", "(did you mean kafka?)"),
+    (workload(claimed_by="uid-of-another"), "ObjectsExist",
+     "kubectl --namespace kafka annotate statefulset kafka switchover.dev/claimed-by-"),
+    (wanted(controllers={"storage": {"size": "1Gi"}, "firstNodeId": 2}), "NodeIds",
+     "set spec.controllers.firstNodeId to 3 or more"),
+    (both(replicas("logs", 1), wanted(gates={"acceptedTopics": ["metrics", "log"]})), "Health",
+     "spec.gates.acceptedTopics, which has log (did you mean logs?)"),
+    (workload(strict_budgets=("budget",)), "Budgets", "kubectl --namespace kafka patch poddisruptionbudget budget "),
+])
+def test_what_is_known_of_the_way_out_is_in_the_advice(spoil, gate, advice):
+    assert advice in next(found.unblocks for found in check(gate, spoil(moment("Preflight"))).findings)
+
+
+def test_an_accepted_topic_that_is_there_is_not_taken_for_another_one():
+    picture = spoil_each(moment("Preflight"), "views", lambda view: changed(
+        view, lambda each: replace(each, topic="order", leader=1, replicas=(1,), isr=(1,)) if each.index == 0 else each))
+    picture = with_fact(picture, "min_insync", Known({"order": 1, "orders": 1}, NOW))
+    (found,) = check("Health", wanted(gates={"acceptedTopics": ["orders"]})(picture)).findings
+    assert found.unblocks.endswith("or name it in spec.gates.acceptedTopics")
+
+
 def test_what_was_found_before_something_unseen_is_told_too():
     picture = kubernetes(controller_claims=("data-0",))(moment("Preflight"))
     picture = examined("objects", Unknown("no answer"))(picture)

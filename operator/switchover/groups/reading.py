@@ -17,6 +17,7 @@ from switchover.reasons.cluster import BROKERS_UNKNOWN, ZOOKEEPER_UNKNOWN
 from switchover.reasons.groups import GROUP_UNKNOWN, OFFSETS_TOPIC_UNKNOWN, OFFSETS_UNKNOWN, PARTITIONS_UNKNOWN
 from switchover.reasons.preflight import KUBERNETES_UNKNOWN
 from switchover.reasons.walk import BROKER_SILENT, NOT_OBSERVED
+from switchover.text.command import Command, command
 
 
 def samples(picture: Picture) -> int:
@@ -51,6 +52,12 @@ def partitions_of(picture: Picture) -> Mapping[str, int]:
 
 def offsets_topic_of(picture: Picture) -> OffsetsTopic:
     return seen(picture.facts.offsets_topic, OFFSETS_TOPIC_UNKNOWN, "__consumer_offsets")
+
+
+def raise_message_bytes(picture: Picture, needed: int) -> Command:
+    """Have __consumer_offsets take a batch of so many bytes."""
+    return command("kafka-configs.sh --bootstrap-server {} --alter --entity-type topics --entity-name __consumer_offsets"
+                   " --add-config {}", picture.spec.kafka.bootstrap_servers, f"max.message.bytes={needed}")
 
 
 def members_of(picture: Picture) -> Members:

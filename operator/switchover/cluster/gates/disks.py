@@ -21,11 +21,11 @@ from switchover.reasons.cluster import (
     VOLUME_REPLACED,
 )
 from switchover.reasons.walk import NOT_OBSERVED
-from switchover.text.command import command
+from switchover.text.command import kubectl
 
 
-def _report_again(name: str) -> str:
-    return f"restart its pod, which comes back in its assigned mode: {command('kubectl delete pod {}', name)}"
+def _report_again(picture: Picture, name: str) -> str:
+    return f"restart its pod, which comes back in its assigned mode: {kubectl(picture.namespace, 'delete pod {}', name)}"
 
 
 def _reports(picture: Picture) -> dict[str, DiskReport]:
@@ -54,7 +54,7 @@ def check_disks_allow_rollback(picture: Picture) -> Verdict:
             return fail(LOG_DIRECTORY_FORMATTED, f"{name}: {first} was formatted by kafka-storage (meta.properties of"
                         " version 1): a broker on plain ZooKeeper refuses to start with it", subject=name,
                         observed=f"{report.formatted} of {report.directories} log directories", threshold="none",
-                        unblocks=f"change it to version 0 as the runbook shows, then {_report_again(name)}")
+                        unblocks=f"change it to version 0 as the runbook shows, then {_report_again(picture, name)}")
     return passed(f"{sum(report.directories for report in reports.values())} log directories suit plain ZooKeeper mode")
 
 
@@ -67,7 +67,8 @@ def check_topic_ids_on_disk(picture: Picture) -> Verdict:
             return wait(TOPIC_ID_MISSING_ON_DISK, f"{name}: {first} has no partition.metadata, so its log has no topic id"
                         " (KAFKA-21022)", subject=name,
                         observed=f"{report.nameless} of {report.partitions} partition directories", threshold="none",
-                        unblocks=f"move it away if the broker no longer has that partition; then {_report_again(name)}")
+                        unblocks="move it away if the broker no longer has that partition; then"
+                                 f" {_report_again(picture, name)}")
     return passed(f"{sum(report.partitions for report in reports.values())} partition directories with their topic ids")
 
 

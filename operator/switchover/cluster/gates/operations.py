@@ -15,7 +15,7 @@ from switchover.engine.gate import Gate, Unseen, Verdict, fail, gravest, passed,
 from switchover.engine.windows import judge, utc
 from switchover.reasons.preflight import REHEARSAL_FAILED, REHEARSAL_INCOMPLETE, REHEARSAL_RUNNING, REHEARSAL_UNKNOWN
 from switchover.reasons.walk import BACKUPS_MISSING, NOT_OBSERVED
-from switchover.text.command import command, kubectl
+from switchover.text.command import kubectl
 
 
 def check_within_window(picture: Picture) -> Verdict:
@@ -91,8 +91,8 @@ def _findings(picture: Picture, found: Report) -> Iterator[Verdict]:
         yield Verdict(outcome, each.reason, each.message, each.subject, unblocks=each.cure, severity=each.severity)
     if found.more:
         yield fail(REHEARSAL_INCOMPLETE, f"{found.more} more findings had no room in the report", subject=_job(picture),
-                   unblocks="read all of them: "
-                   + command("kubectl logs job/{} -c {}", replica_job.job_name(picture), replica_job.CONDUCTOR))
+                   unblocks="read all of them: " + kubectl(
+                       picture.namespace, "logs job/{} -c {}", replica_job.job_name(picture), replica_job.CONDUCTOR))
 
 
 def _job(picture: Picture) -> str:

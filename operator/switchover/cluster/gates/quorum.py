@@ -30,6 +30,7 @@ from switchover.reasons.cluster import (
     WRONG_VOTERS,
 )
 from switchover.reasons.walk import CONTROLLER_UNKNOWN, WRONG_MODE
+from switchover.text.command import kubectl
 
 CAUGHT_UP_RECORDS = 5
 """How far a voter or observer may be behind the high watermark: the log grows by two no-op records a second."""
@@ -83,7 +84,8 @@ def check_controllers_ready(picture: Picture) -> Verdict:
             again = name in picture.position.rescued
             return wait(CONTROLLER_NOT_READY, f"controller {node_id} has not registered as ready to migrate"
                         + (", not even after a restart" if again else ""), subject=f"controller {node_id}",
-                        unblocks=f"look at the log of {name}; delete the pod once it can reach the leader" if again else
+                        unblocks=f"see why: {kubectl(picture.namespace, 'logs {}', name)}; once it can reach the leader: "
+                        + kubectl(picture.namespace, "delete pod {}", name) if again else
                         f"wait until it registers; after {REGISTRATION_SECONDS:.0f} s Switchover restarts it, once")
         if answer.features_epoch < 0:
             return wait(CONTROLLER_STARTING, f"controller {node_id} does not know the finalized features yet",

@@ -112,7 +112,8 @@ def check_replicas_unchanged(picture: Picture) -> Verdict:
         if workload.replicas != len(pods):
             return fail(REPLICAS_CHANGED, f"StatefulSet {name} was scaled while its nodes are being moved", subject=name,
                         observed=workload.replicas, threshold=len(pods),
-                        unblocks=f"stop what scaled it (an autoscaler?) and scale it back to {len(pods)}")
+                        unblocks="stop what scaled it (an autoscaler?); then "
+                        + kubectl(picture.namespace, "scale statefulset {} --replicas {}", name, len(pods)))
         first = int(pods[0].rpartition("-")[2])
         restored = kubectl(picture.namespace, "patch statefulset {} --type merge --patch {}", name,
                            {"spec": {"ordinals": {"start": first}}})

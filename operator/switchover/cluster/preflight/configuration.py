@@ -150,13 +150,14 @@ def find_listener_names(picture: Picture) -> Iterator[Verdict]:
         if listener in {item.partition("://")[0].strip() for item in found.keys.get("listeners", "").split(",")}:
             subject = f"broker {found.broker_id}"
             yield fail(LISTENER_NAME_TAKEN, f"{subject} has a listener {listener} of its own", subject=subject,
-                       unblocks="choose another spec.controllers.listener.name")
+                       unblocks=f"set spec.controllers.listener.name to a name that none has: KRAFT_{listener}, say")
 
 
 def find_node_ids(picture: Picture) -> Iterator[Verdict]:
-    for shared in sorted({*brokers_by_pod(picture).values()} & {*picture.controllers.values()}):
+    brokers = {*brokers_by_pod(picture).values()}
+    for shared in sorted(brokers & {*picture.controllers.values()}):
         yield fail(NODE_ID_TAKEN, f"controller id {shared} is taken by a broker", subject=f"broker {shared}",
-                   unblocks="choose another spec.controllers.firstNodeId")
+                   unblocks=f"set spec.controllers.firstNodeId to {max(brokers) + 1} or more")
 
 
 def find_budgets(picture: Picture) -> Iterator[Verdict]:

@@ -23,7 +23,7 @@ from switchover.reasons.notes import (
 )
 from switchover.reasons.preflight import GITOPS_CONFLICT, NAME_TAKEN, OWNED_BY_ANOTHER_OPERATOR, RESIDUE
 from switchover.reasons.walk import NO_CONTROLLER, NOT_OBSERVED
-from switchover.text.command import kubectl
+from switchover.text.command import command, kubectl
 
 AUTOSCALER = "kube-controller-manager"
 """The manager that a HorizontalPodAutoscaler, also KEDA's, leaves on the scale subresource."""
@@ -87,19 +87,24 @@ NONE_RUNS = "make sure that no KRaft controller runs"
 """They may be a quorum that is in use, whose log is its cluster."""
 
 
+def _delete(picture: Picture, path: str) -> str:
+    return f"{NONE_RUNS}, then delete {path}: " + command(
+        "zookeeper-shell.sh {} delete {}", picture.spec.zookeeper.connect, path)
+
+
 def find_znodes(picture: Picture) -> Iterator[Verdict]:
     state = zookeeper_of(picture)
     if state.migration is not None:
         told = "it is empty (KAFKA-19480)" if state.migration.empty else f"its offset is {state.migration.offset}"
         yield fail(RESIDUE, f"/migration exists in ZooKeeper, left by an earlier attempt: {told}",
-                   subject="/migration", unblocks=f"{NONE_RUNS}, then delete /migration")
+                   subject="/migration", unblocks=_delete(picture, "/migration"))
     if state.controller is None:
         yield wait(NO_CONTROLLER, "/controller does not exist: no broker is the controller", subject="/controller",
                    unblocks="a broker becomes the controller")
     elif not state.controller.ephemeral:
         yield fail(RESIDUE, "/controller is not ephemeral: KRaft controllers claimed it in an earlier attempt",
                    subject="/controller", observed=f"node {state.controller.node_id}",
-                   unblocks=f"{NONE_RUNS}, then delete /controller")
+                   unblocks=_delete(picture, "/controller"))
 
 
 def find_objects(picture: Picture) -> Iterator[Verdict]:
@@ -107,13 +112,15 @@ def find_objects(picture: Picture) -> Iterator[Verdict]:
     if state.controller_claims:
         yield fail(RESIDUE, "volumes of an earlier attempt's controllers exist: the new ones would start with that log",
                    subject=f"claim {state.controller_claims[0]}",
-                   unblocks=f"{NONE_RUNS}, then delete the claims {', '.join(state.controller_claims)}")
+                   unblocks=f"{NONE_RUNS}, then delete the claims: "
+                   + kubectl(picture.namespace, "delete persistentvolumeclaim {}", state.controller_claims))
     reserved = seen(picture.facts.examination.objects, NOT_OBSERVED, "objects with the controllers' names")
     own = {f"Secret {names.node_files(brokers)}" for brokers in picture.broker_sets}
     for found, manager in sorted(reserved.items()):
         if found not in own:
             yield fail(RESIDUE, f"{found} exists already, where the migration would create it", subject=found,
-                       unblocks=f"choose another spec.controllers.name, or {NONE_RUNS}, then delete it")
+                       unblocks=f"choose another spec.controllers.name, or {NONE_RUNS}, then delete it: "
+                       + kubectl(picture.namespace, "delete {} {}", *found.split(" ", 1)))
         elif manager != names.MANAGER:
             yield fail(NAME_TAKEN, f"{found} exists and is not Switchover's: the migration would overwrite or replace it",
                        subject=found, observed=manager or "no label app.kubernetes.io/managed-by", threshold=names.MANAGER,

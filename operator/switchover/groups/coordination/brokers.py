@@ -11,7 +11,7 @@ from switchover.engine.gate import Gate, Verdict, complete, fail, gravest, passe
 from switchover.groups.coordination.members import Members
 from switchover.groups.facts import Need
 from switchover.groups.picture import Picture
-from switchover.groups.reading import coordinator, members_of
+from switchover.groups.reading import coordinator, members_of, raise_message_bytes
 from switchover.groups.slots import surplus
 from switchover.reasons.cluster import BROKERS_ON_KRAFT, BROKERS_UNKNOWN, ZOOKEEPER_UNKNOWN
 from switchover.reasons.groups import (
@@ -102,7 +102,7 @@ def _too_large(picture: Picture, members: Members, added: int) -> Iterator[Verdi
         yield fail(RECORD_TOO_LARGE, f"the record of a rebalance is estimated at {needed} bytes: the coordinator would fail"
                    " with UNKNOWN_SERVER_ERROR",
                    subject="__consumer_offsets max.message.bytes", observed=needed, threshold=limit,
-                   unblocks="raise max.message.bytes of __consumer_offsets")
+                   unblocks=f"make room for it: {raise_message_bytes(picture, needed)}")
 
 
 CAPACITY: Gate[Picture] = Gate("CoordinatorCapacity", lambda picture: gravest(

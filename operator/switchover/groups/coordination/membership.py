@@ -58,9 +58,9 @@ def check_new_pods_join(picture: Picture) -> Verdict:
         if not kinds and up > JOIN_SECONDS:
             return fail(NOT_A_MEMBER, f"pod {pod.name} is no member of group {picture.spec.group}", subject=pod.name,
                         observed=f"Ready for {up:.0f} s", threshold=f"a member within {JOIN_SECONDS:.0f} s",
-                        unblocks="its group id, its host name (the pod's) and, of all but KafkaConsumers, its"
-                                 " zookeeper.connect with the chroot must be those of spec; its log says more:"
-                                 f" {kubectl(picture.namespace, 'logs {}', pod.name)}")
+                        unblocks="its group id and, of all but KafkaConsumers, its zookeeper.connect must be those of spec,"
+                                 " chroot included, and its host name the pod's; its log: "
+                                 + kubectl(picture.namespace, "logs {}", pod.name))
     return passed("no new pod stays out of the group")
 
 

@@ -74,8 +74,9 @@ def check_covered(picture: Picture) -> Verdict:
     owners = Counter(each for member in group.members for each in member.assigned)
     wanted = expected(group, partitions)
     if twice := sorted(each for each, count in owners.items() if count > 1):
+        both = " and ".join(f"{each.client_id} at {each.host}" for each in group.members if twice[0] in each.assigned)
         return wait(OWNED_TWICE, f"{twice[0]} has two owners in group {group.name}", subject=str(twice[0]),
-                    observed=len(twice), threshold=0, unblocks="the members settle; if not, restart one of the two")
+                    observed=len(twice), threshold=0, unblocks=f"the members settle; if not, restart one of {both}")
     if orphans := sorted(wanted - owners.keys()):
         return wait(PARTITIONS_UNOWNED, f"{len(orphans)} partitions of group {group.name} have no owner, {orphans[0]}"
                     " first",

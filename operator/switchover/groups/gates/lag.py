@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from switchover.answers.observed import Known
 from switchover.api.status import Verdict as Outcome
 from switchover.engine.gate import Gate, Verdict, fail, passed, seen, wait
 from switchover.groups.facts import GroupSample
@@ -35,6 +36,12 @@ from switchover.reasons.groups import (
 Offsets = Mapping[TopicPartition, tuple[int | None, int]]
 
 
+def _owner(picture: Picture, partition: TopicPartition) -> str:
+    group = picture.facts.group
+    return next((f": {each.client_id} at {each.host}" for each in group.value.members if partition in each.assigned),
+                "") if isinstance(group, Known) else ""
+
+
 def check_goes_on(picture: Picture) -> Verdict:
     """No partition stands still for longer than spec.gates.maxStallSeconds, and no committed offset goes back."""
     found = offsets_of(picture)
@@ -51,7 +58,7 @@ def check_goes_on(picture: Picture) -> Verdict:
         if stood > limit:
             return fail(PARTITION_STALLED, f"{partition} has records, and no commit",
                         subject=str(partition), observed=f"{stood:.0f} s", threshold=f"{limit:.0f} s",
-                        unblocks="look at the log of the member that owns it")
+                        unblocks=f"look at the log of the member that owns it{_owner(picture, partition)}")
     return passed("every partition that has records goes on")
 
 

@@ -40,8 +40,8 @@ def restarts(picture: Picture, pod: MemberPod) -> Verdict:
     """A new pod fails."""
     return fail(NEW_POD_RESTARTS, f"pod {pod.name} has restarted{f': {pod.trouble}' if pod.trouble else ''}",
                 subject=pod.name, observed=f"{pod.restarts} restarts", threshold="none",
-                unblocks="correct the change in spec.workloads, and begin again after a rollback; its last log:"
-                         f" {kubectl(picture.namespace, 'logs --previous {}', pod.name)}")
+                unblocks="correct the change in spec.workloads, and begin again after a rollback; its last log: "
+                         + kubectl(picture.namespace, "logs --previous {}", pod.name))
 
 
 def no_member_to_be(mode: str, pod: MemberPod) -> Verdict | None:
@@ -104,8 +104,8 @@ def check_new_pods_join(picture: Picture) -> Verdict:
             cause = refused or "no cause is known; it may not have connected at all"
             return fail(NOT_A_MEMBER, f"pod {pod.name} is no member of group {group.name}: {cause}", subject=pod.name,
                         observed=seen, threshold=f"a member within {JOIN_SECONDS:.0f} s",
-                        unblocks="its log says more, but of librdkafka before 2.15, which is silent when a broker refuses"
-                                 f" it: {kubectl(picture.namespace, 'logs {}', pod.name)}")
+                        unblocks="clients of librdkafka before 2.15 say nothing when a broker refuses them; its log: "
+                                 + kubectl(picture.namespace, "logs {}", pod.name))
     return passed("no new pod stays out of the group")
 
 

@@ -12,7 +12,16 @@ from switchover.groups.gates.convergence import CAPACITY, OFFSETS_REPLICATED
 from switchover.groups.gates.protocol import READY, finalize_command, to_consumer
 from switchover.groups.picture import Picture
 from switchover.groups.preflight.group import OFFLINE
-from switchover.groups.reading import DOWNGRADES, POLICY, UPGRADES, brokers, coordinator, group_of, offsets_topic_of
+from switchover.groups.reading import (
+    DOWNGRADES,
+    POLICY,
+    UPGRADES,
+    brokers,
+    coordinator,
+    group_of,
+    offsets_topic_of,
+    raise_message_bytes,
+)
 from switchover.groups.slots import surplus
 from switchover.kafka.group import Group
 from switchover.reasons.groups import COORDINATOR_UNKNOWN, GROUP_TOO_LARGE, RECORD_TOO_LARGE
@@ -172,11 +181,12 @@ def find_too_many_members(picture: Picture) -> Iterator[Verdict]:
         if here > limit:
             yield fail(GROUP_TOO_LARGE, f"{here} members exceed {setting}: {why} to convert the group",
                        subject=setting, observed=here, threshold=limit,
-                       unblocks=f"raise {setting} on every broker, or {OFFLINE}")
+                       unblocks=f"raise {setting} to {here + batch} or more on every broker, or {OFFLINE}")
         else:
             yield fail(NO_ROOM_FOR_BATCH, f"{here} members and a batch of {batch} more exceed {setting}: {why}"
                        " members of the batch", subject=setting, observed=here + batch, threshold=limit,
-                       unblocks=f"reduce the batches of spec.rollout, raise {setting} on every broker, or {OFFLINE}")
+                       unblocks=f"reduce the batches of spec.rollout, raise {setting} to {here + batch} or more on"
+                                f" every broker, or {OFFLINE}")
 
 
 def conversion_bytes(found: Group) -> int:
@@ -205,8 +215,8 @@ def find_too_large_records(picture: Picture) -> Iterator[Verdict]:
     if needed > limit and not topic.compressed:
         yield fail(RECORD_TOO_LARGE, f"{what} is estimated at {needed} bytes: the coordinator would fail with"
                    " UNKNOWN_SERVER_ERROR", subject="__consumer_offsets max.message.bytes", observed=needed, threshold=limit,
-                   unblocks="raise max.message.bytes of __consumer_offsets, list one strategy in"
-                            f" partition.assignment.strategy, or {OFFLINE}")
+                   unblocks=f"list one strategy in partition.assignment.strategy, or {OFFLINE}; or make room for it:"
+                            f" {raise_message_bytes(picture, needed)}")
     elif needed > limit * 0.7:
         yield warn(RECORD_LARGE, f"{what} is estimated at {needed} bytes, {100 * needed // limit} % of what fits",
                    subject="__consumer_offsets max.message.bytes", observed=needed, threshold=limit,

@@ -28,7 +28,7 @@ from switchover.kubernetes import gitops
 from switchover.kubernetes.json_patch import as_read, unchanged
 from switchover.kubernetes.members import MemberPod, MemberWorkload
 from switchover.reasons.workloads import DEPLOYMENT_NOT_HELD, STRATEGY_RESET
-from switchover.text.command import command
+from switchover.text.command import kubectl
 
 HOLD_SECONDS = 2_147_483_645
 """minReadySeconds: 68 years. A shorter one ends, and all pods are replaced at once."""
@@ -255,7 +255,7 @@ class Deployments(MemberKind):
     def check_movable(self, picture: Picture, source: MemberWorkload) -> None:
         if source.paused and not is_held(source):
             raise Unsupported("it is paused: its controller would roll nothing out; "
-                              + command("kubectl rollout resume deployment {}", source.name))
+                              + kubectl(picture.namespace, "rollout resume deployment {}", source.name))
         if picture.rolls:
             check_movable(source, in_place=picture.in_place)
 
