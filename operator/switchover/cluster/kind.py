@@ -17,7 +17,7 @@ from switchover.cluster.reading import is_claimed
 from switchover.cluster.status import cluster_id, next_status, paces_of, records_of, rehearsed_of, telling, volumes_of
 from switchover.engine.approvals import PREFLIGHT
 from switchover.engine.gate import Verdict, wait
-from switchover.engine.intent import ABANDON, OR_ABANDON, intent_of
+from switchover.engine.intent import ABANDON, intent_of, or_abandon
 from switchover.engine.kind import Deletion, Kind
 from switchover.engine.pace import Spent
 from switchover.engine.plan import Decision, Intent
@@ -64,11 +64,11 @@ def check_deletion(picture: Picture) -> Verdict:
     """Why an object that is being deleted is still there, and what ends that."""
     if picture.position.direction is Direction.BACKWARD or is_before_the_claim(picture):
         return wait(BEING_DELETED, "it is being deleted: all that it changed is taken back first", subject=picture.name,
-                    unblocks=f"wait until the rollback has ended, {OR_ABANDON}")
-    return wait(HELD_UNTIL_THE_END, "it is being deleted, but Kafka has claimed the cluster for KRaft: the migration goes on"
-                " to its end first", subject=picture.name, unblocks="wait until it has ended, or set spec.desiredState to"
-                f" RolledBack while a rollback is available, {OR_ABANDON}")
-
+                    unblocks=f"wait until the rollback has ended, {or_abandon(picture.named)}")
+    return wait(HELD_UNTIL_THE_END, "it is being deleted, but Kafka has claimed the cluster for KRaft: the migration"
+                " goes on to its end first", subject=picture.name,
+                unblocks="wait until it has ended, or set spec.desiredState to RolledBack while a rollback is available,"
+                         f" {or_abandon(picture.named)}")
 
 
 def kafka_migrations(policy: Policy, image: str) -> Kind[KafkaMigration, Picture]:

@@ -7,6 +7,7 @@ from switchover.engine.kind import Migration, P
 from switchover.engine.plan import Intent, Plan
 from switchover.engine.policy import Policy
 from switchover.engine.status import position_of
+from switchover.text.command import command
 
 STANDING = (DesiredState.PAUSED, DesiredState.PLANNED)
 
@@ -47,7 +48,12 @@ def intent_of(migration: Migration, walked: Plan[P], policy: Policy) -> Intent:
 
 ABANDON = "switchover.dev/abandon"
 """Annotation by which a migration is deleted although it is under way; what stays behind is listed."""
-OR_ABANDON = f"or annotate it with {ABANDON}=true: it is deleted at once, and everything stays as it is"
+
+
+def or_abandon(named: tuple[str, str]) -> str:
+    """The other way, with its command, to end a deletion that is under way."""
+    return f"or delete it at once, and leave everything as it is: {command('switchover abandon {} --namespace {}', *named)}"
+
 
 RETRY = "switchover.dev/retry"
 """Annotation that begins another attempt: it names the object and the attempt that was rolled back, and so counts once."""

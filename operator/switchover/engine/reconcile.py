@@ -34,7 +34,7 @@ from switchover.engine.effects import (
 from switchover.engine.every_step import EveryStep, failed, lease_not_held, refused
 from switchover.engine.figures import Figure, waits_of, without_decision
 from switchover.engine.gate import Streak, Verdict
-from switchover.engine.intent import ABANDON, OR_ABANDON
+from switchover.engine.intent import ABANDON, or_abandon
 from switchover.engine.kind import Kind, M, P
 from switchover.engine.leases import Leases
 from switchover.engine.pace import AT_ONCE, ENDED, MOVING, STANDING, WAITING, Spent, due, is_settling, share, spend
@@ -249,7 +249,9 @@ class Reconciler(Generic[M, P]):
         except ValidationError as error:
             if ABANDON in (raw["metadata"].get("annotations") or {}) or not (raw.get("status") or {}).get("planHash"):
                 return None
-            return await self._refuse(name, raw, error, f"it cannot be rolled back before this is corrected, {OR_ABANDON}. ")
+            named = f"{self._kind.short}/{name}", self._namespace
+            return await self._refuse(
+                name, raw, error, f"it cannot be rolled back before this is corrected ({or_abandon(named)}): ")
         if not self._kind.deletion.may_go(migration):
             return await self._pass(name, raw) or MOVING
         if migration.status.progress.step not in self._kind.deletion.untouched:

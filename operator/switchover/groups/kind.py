@@ -14,7 +14,7 @@ from switchover.api.consumer_group_migration import (
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationStep as Name
 from switchover.api.status import Direction
 from switchover.engine.gate import Verdict, wait
-from switchover.engine.intent import ABANDON, OR_ABANDON, intent_of
+from switchover.engine.intent import ABANDON, intent_of, or_abandon
 from switchover.engine.kind import Deletion, Kind
 from switchover.engine.pace import Spent, waits_for_a_person
 from switchover.engine.plan import Decision, Intent
@@ -48,10 +48,9 @@ def check_deletion(picture: Picture) -> Verdict:
     """Why an object that is being deleted is still there, and what ends that."""
     if picture.position.step == Name.HAND_OVER:
         return wait(HELD_UNTIL_THE_END, "it is being deleted: what it made is removed first", subject=picture.name,
-                    unblocks=f"wait until the workloads are handed over, {OR_ABANDON}")
+                    unblocks=f"wait until the workloads are handed over, {or_abandon(picture.named)}")
     return wait(BEING_DELETED, "it is being deleted: all that it changed is taken back first", subject=picture.name,
-                unblocks=f"wait until the rollback has ended, {OR_ABANDON}")
-
+                unblocks=f"wait until the rollback has ended, {or_abandon(picture.named)}")
 
 
 def digest(picture: Picture) -> Mapping[str, str]:
