@@ -94,7 +94,9 @@ class ApiOnLoopback:
         if "items" in found_objects:
             plural, name = path.rpartition("/")[2], _name(query)
             items = [each for each in found_objects["items"] if name in ("", each["metadata"]["name"])]
-            found_objects |= {"apiVersion": "v1", "kind": "List", "items": items}
+            version = group.partition("/namespaces")[0].removeprefix("/apis/").removeprefix("/api/")
+            kind = next((kind for kind in KINDS.get(version, "").split() if plural == f"{kind.lower()}s"), "")
+            found_objects |= {"apiVersion": version, "kind": f"{kind}List", "items": items}
             if name and items:
                 self._listed[plural, name] = items[0]
         return found_objects

@@ -7,10 +7,9 @@ import pytest
 from fakes.api_server import Object
 from simulation.migration_world import NAME, MigrationWorld
 from simulation.moments import opened, quiet_for, told, waits_for
-from simulation.test_retry import act
+from simulation.pasting import commands, paste
 from simulation.test_windows import CLOSED
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.cli.acts import Act
 
 CONTROLLERS = {"name": "kafka-controller", "replicas": 3, "firstNodeId": 3000, "storage": {"size": "1Gi"}}
 
@@ -148,21 +147,18 @@ def test_controllers_are_made_once_the_name_is_free(world: MigrationWorld) -> No
     assert world.live(lambda: world.step == "EnableMigration")
 
 
+@pytest.mark.case("ControllerInTrouble")
 def test_the_commands_with_which_other_controllers_are_made_work(world: MigrationWorld) -> None:
-    """As `unblocks` prints them. It took four acts, and the field stood in no message."""
+    """It took four acts, and the field stood in no message."""
     world.kubelet.stuck = {f"kafka-controller-{number}" for number in range(3)}
     assert world.live(lambda: waits_for(world, "ControllerInTrouble"), limit=3000)
     assert [each["reason"] for each in world.status["waitingFor"]].count("ControllerInTrouble") == 1
-    look, _, (other) = told(world, "ControllerInTrouble")["unblocks"].partition("; if ")
-    assert look.startswith("find out why: kubectl ")
-    named = f"kmig/{NAME} --namespace sim"
-    assert other == (f"spec.controllers must change: switchover rollback {named}, change it once that is RolledBack, then"
-                     f" switchover retry {named}")
-    act(world, Act.ROLLBACK)
+    rollback, retry = commands(world, "ControllerInTrouble")
+    paste(world, rollback)
     assert world.live(lambda: world.phase == "RolledBack")
     world.kubelet.stuck = set()
     change(world, template={"resources": {"requests": {"memory": "1Gi"}}})
-    act(world, Act.RETRY)
+    paste(world, retry)
     assert world.live(lambda: world.step == "EnableMigration")
     made: Object = world.api.objects["statefulsets", "kafka-controller"]
     (kafka,) = made["spec"]["template"]["spec"]["containers"]

@@ -4,7 +4,6 @@ import base64
 import json
 import logging
 import re
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,8 +13,10 @@ import pytest
 from fakes.api_server import NAMESPACE, FakeApi
 from fakes.incarnation import Incarnation
 from fakes.kafka_world import Kafka
+from printed import changing
 from simulation import migration_world
 from simulation.migration_world import HOW_FAR, NAME, SERVER_PROPERTIES, SPEC, MigrationWorld
+from simulation.pasting import paste
 from simulation.virtual_time import TimeIsUp
 from switchover.cluster.door.mount import SCRIPT_KEY
 from switchover.network import security
@@ -190,11 +191,10 @@ def test_a_secret_that_names_no_servers_is_sent_nowhere_until_its_owner_does_wha
     assert world.live(lambda: f"Secret {name} does not name" in str(world.waiting))
     assert not [given for given in world.opened if given.get("sasl.jaas.config", given.get("zookeeper.digest"))
                 == SECRETS[name].get("sasl.jaas.config", SECRETS[name].get("zookeeper.digest"))]
-    [command] = {item["message"].partition("may go there: ")[2] for item in world.status["waitingFor"]
-                 if f"Secret {name} does not name" in item["message"]}
-    *kubectl, secret, _, patch = shlex.split(command)
-    assert [*kubectl, secret] == ["kubectl", "-n", NAMESPACE, "patch", "secret", name]
-    world.put_secret(name, SECRETS[name] | json.loads(patch)["stringData"])
+    [command] = {line for item in world.status["waitingFor"] if f"Secret {name} does not name" in item["message"]
+                 for line in changing(item["message"])}
+    paste(world, command)
+    assert world.api.objects["secrets", name]["data"].keys() == SECRETS[name].keys()
     assert world.live(lambda: world.step != "Preflight")
 
 

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from fakes.api_server import Object
+from printed import changing
 from simulation.migration_world import NAME, MigrationWorld
-from simulation.moments import before_finalize, quiet_for, to_step, told, until_step, waits_for
+from simulation.moments import before_finalize, quiet_for, to_step, until_step, waits_for
+from simulation.pasting import cure, paste
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.engine.intent import ABANDON
 from switchover.metadata.parity import MigrationState
@@ -76,7 +78,6 @@ def test_after_the_claim_it_is_held_in_words_and_goes_on_to_its_end(world: Migra
     delete(world)
     assert world.live(lambda: waits_for(world, "HeldUntilTheEnd"))
     assert world.status["phase"] == "Terminating"
-    assert ABANDON in told(world, "HeldUntilTheEnd")["unblocks"]
     assert world.live(lambda: waits_for(world, "AwaitingApproval"))
     quiet_for(world, 120)                                          # a deletion approves nothing
     assert {"HeldUntilTheEnd", "AwaitingApproval"} <= {item["reason"] for item in world.status["waitingFor"]}
@@ -85,6 +86,28 @@ def test_after_the_claim_it_is_held_in_words_and_goes_on_to_its_end(world: Migra
     left = {kind for kind, _ in world.api.objects}
     assert {"statefulsets", "services", "secrets", "persistentvolumeclaims", "pods"} <= left
     assert "/controller and /migration in ZooKeeper" in left_behind(world)
+
+
+@pytest.mark.case("HeldUntilTheEnd")
+def test_what_is_held_goes_by_the_command_that_is_printed(world: MigrationWorld) -> None:
+    until_step(world, "MoveBrokers", 1)
+    delete(world)
+    assert world.live(lambda: waits_for(world, "HeldUntilTheEnd"))
+    starts, kept = dict(world.kafka.starts), {*objects(world)}
+    cure(world, "HeldUntilTheEnd")
+    assert world.live(lambda: gone(world), limit=30)
+    assert (world.kafka.starts, {*objects(world)}) == (starts, kept)
+    assert "/controller and /migration in ZooKeeper" in left_behind(world)
+
+
+@pytest.mark.case("BeingDeleted")
+def test_what_is_taken_back_goes_at_once_by_the_command_that_is_printed(world: MigrationWorld) -> None:
+    to_step(world, "EnableMigration")
+    delete(world)
+    assert world.live(lambda: waits_for(world, "BeingDeleted"))
+    cure(world, "BeingDeleted")
+    assert world.live(lambda: gone(world), limit=30)
+    assert "statefulsets" in {kind for kind, name in world.api.objects if name == "kafka-controller"}
 
 
 def test_a_pause_after_the_claim_holds_a_deletion_and_says_both(world: MigrationWorld) -> None:
@@ -115,13 +138,15 @@ def test_an_abandoned_migration_goes_at_once_changes_nothing_and_tells_what_it_l
     assert_told("abandoned", "A KafkaMigration is deleted half done: it is held, until a person abandons it.", world.story)
 
 
+@pytest.mark.case("InvalidSpec")
 def test_a_spec_that_cannot_be_read_is_not_let_go_under_way_without_a_word(world: MigrationWorld) -> None:
     until_step(world, "MoveBrokers", 1)
     edit(world, controllers={"replicas": "many"})
     delete(world)
-    assert world.live(lambda: "annotate it with" in str(world.status.get("conditions")), limit=60)
+    assert world.live(lambda: "it cannot be rolled back" in str(world.status.get("conditions")), limit=60)
     assert not gone(world)
-    world.api.edit(*KEY, abandon)
+    [abandoned] = {line for each in world.status["conditions"] for line in changing(each["message"])}
+    paste(world, abandoned)
     assert world.live(lambda: gone(world), limit=60)
 
 

@@ -10,6 +10,7 @@ import pytest
 from fakes.api_server import NAMESPACE, Object, copied
 from simulation.migration_world import DOCS, HOW_FAR, NAME, SPEC, MigrationWorld
 from simulation.moments import at_step, before_finalize, quiet_for, reference, second_batch, until_step, waits_for
+from simulation.pasting import cure
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import names
 from switchover.engine.approvals import REQUESTER
@@ -66,24 +67,20 @@ def test_a_budget_that_others_have_used_up_is_told_and_waited_for(world: Migrati
         assert_told("budget-used-up", "The brokers' disruption budget allows no eviction for a while.", world.story)
 
 
+@pytest.mark.case("ReplicasChanged")
 @pytest.mark.parametrize("name", ["kafka", pytest.param("kafka-controller", marks=pytest.mark.long)])
 @HOW_FAR
 def test_an_autoscaler_stops_the_migration_in_words_until_it_is_scaled_back(
     world: MigrationWorld, name: str, whole: bool
 ) -> None:
     until_step(world, "MoveBrokers", 1)
-
-    def scale(replicas: int) -> None:
-        world.api.edit("statefulsets", name, lambda found: found["spec"].update(replicas=replicas))
-
     world.kubelet._due[name, 3] = float("inf")                    # no room for it, so that no process starts without a file
-    scale(4)
+    world.api.edit("statefulsets", name, lambda found: found["spec"].update(replicas=4))
     assert world.live(lambda: waits_for(world, "ReplicasChanged"))
     told = next(item for item in world.status["waitingFor"] if item["reason"] == "ReplicasChanged")
     assert (told["subject"], told["observed"], told["threshold"]) == (name, "4", "3")
-    assert "autoscaler" in told["unblocks"]
     quiet_for(world, 120)
-    scale(3)
+    cure(world, "ReplicasChanged")
     world.goes_on(whole)
     assert not whole or world.end_state() == reference()[0]
 
@@ -127,6 +124,7 @@ def plant(world: MigrationWorld, data: Object) -> None:
     world.api.add("apps/v1", "ControllerRevision", *KEPT, metadata={"labels": names.labels(NAME)}, revision=1, data=data)
 
 
+@pytest.mark.case("RecordContradicted")
 @pytest.mark.parametrize("step", ["EnableMigration", "MoveBrokers"])
 def test_nothing_is_rolled_back_to_what_this_migration_has_not_kept(world: MigrationWorld, step: str) -> None:
     """But to what a person has made, who says so on record."""
@@ -142,10 +140,7 @@ def test_nothing_is_rolled_back_to_what_this_migration_has_not_kept(world: Migra
     assert "evil" not in str(world.api.objects["statefulsets", "kafka"])
     plant(world, {**kept, "by": "hand"})
     quiet_for(world, 20)
-    found = next(each for each in world.status["waitingFor"] if each["reason"] == "RecordContradicted")
-    assert found["unblocks"].endswith(
-        """patch kmig main --subresource status --type merge --patch '{"status":{"made":null}}'""")
-    world.api.edit("kafkamigrations", NAME, lambda found: found["status"].pop("made"))
+    cure(world, "RecordContradicted")
     assert world.roll_back()
 
 

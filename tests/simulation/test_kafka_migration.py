@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from prometheus_client import generate_latest
 
+from fakes import kubelet
 from fakes.api_server import NAMESPACE, Object, copied
 from fakes.incarnation import Incarnation, SimulatedApiServer
 from simulation import migration_world
@@ -30,6 +31,7 @@ from simulation.moments import (
     until_step,
     waits_for,
 )
+from simulation.pasting import cure
 from simulation.virtual_time import VirtualLoop
 from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode as Mode
@@ -383,39 +385,49 @@ def test_a_template_that_would_not_do_is_given_to_no_broker_and_goes_on_once_it_
     assert_told("own-configuration-differs", "The new template of the brokers lacks a listener in its map.", world.story)
 
 
+@pytest.mark.case("TrialFailed")
 def test_an_entry_script_that_ends_before_kafka_has_its_last_words_told(advertises_two: MigrationWorld) -> None:
     world = advertises_two
-    world.kubelet.refuses = lambda spec: (
-        "ERROR ==> KRaft mode requires an unique node.id" if "FIXED" not in str(spec) else "")
+    world.kubelet.refuses = lambda spec: "ERROR ==> KRaft mode requires an unique node.id"
     bring(world, RIGHT, "right")
     told = standing_with(world, "TrialFailed")
     assert told["message"] == (
         "the new template of StatefulSet kafka did not get as far as starting Kafka: container kafka ended with 1: Error:"
         " ERROR ==> KRaft mode requires an unique node.id. No broker has it")
-    world.api.edit("statefulsets", "kafka", lambda found: found["spec"]["template"]["spec"]["containers"][0].setdefault(
-        "env", []).append({"name": "FIXED", "value": "yes"}))
+    world.kubelet.refuses = lambda spec: ""                 # the script reads a Secret, say, which was corrected
+    cure(world, "TrialFailed", "delete job")
     is_handed_over(world)
 
 
+@pytest.mark.case("OwnConfigurationDiffers")
 def test_a_file_that_was_corrected_without_its_template_is_tried_again_by_the_command_that_is_told(
         advertises_two: MigrationWorld) -> None:
     world = advertises_two
     bring(world, WRONG, "the same")
-    told = standing_with(world, "OwnConfigurationDiffers")
-    job = names.trial("kafka", world.migration["metadata"]["uid"])
-    assert f"kubectl --namespace {NAMESPACE} delete job {job} has it tried again" in told["unblocks"]
+    standing_with(world, "OwnConfigurationDiffers")
     bring(world, RIGHT, "the same")
-    world.api.remove("jobs", job)
+    cure(world, "OwnConfigurationDiffers", "delete job")
     is_handed_over(world)
 
 
+@pytest.mark.case("OwnConfigurationDiffers")
 def test_a_difference_that_is_meant_is_accepted_by_the_command_that_is_told(advertises_two: MigrationWorld) -> None:
     world = advertises_two
     bring(world, RIGHT.replace("203.0.113.7", "203.0.113.8"), "moved")
     told = standing_with(world, "OwnConfigurationDiffers")
     assert "what is advertised for EXTERNAL is 203.0.113.8:31090, and must be 203.0.113.7:31090" in told["message"]
-    _, _, patch = told["unblocks"].partition(f"kubectl --namespace {NAMESPACE} patch kmig {NAME} --type merge --patch ")
-    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(json.loads(patch.split("'")[1])["spec"]))
+    cure(world, "OwnConfigurationDiffers", "acceptedRisks")
+    is_handed_over(world)
+
+
+@pytest.mark.case("TrialRunning")
+def test_a_trial_that_does_not_end_is_done_without_by_the_command_that_is_told(
+        advertises_two: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = advertises_two
+    monkeypatch.setattr(kubelet, "TRIAL_SECONDS", float("inf"))
+    bring(world, RIGHT, "right")
+    standing_with(world, "TrialRunning")
+    cure(world, "TrialRunning", "acceptedRisks")
     is_handed_over(world)
 
 

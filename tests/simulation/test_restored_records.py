@@ -5,20 +5,18 @@ command that is printed, or once the newest status is put back.
 """
 
 import base64
-import json
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jsonpatch
 import pytest
 
 import samples
-from fakes.api_server import NAMESPACE, Object, copied
+from fakes.api_server import Object, copied
 from fakes.kafka_world import PROTOCOL, mode_of
 from simulation.migration_world import LOOKS, NAME, SPEC, MigrationWorld, live_to_the_end
 from simulation.moments import on_the_way, quiet_for, reference
+from simulation.pasting import commands, cure
 from simulation.test_defects import stalled
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes
@@ -124,13 +122,9 @@ def nothing_goes_back(world: MigrationWorld) -> None:
 
 def do_what_is_printed(world: MigrationWorld) -> bool:
     """Run the command that puts something on record, if one is printed."""
-    told = next(item for item in world.status["waitingFor"] if item["reason"] == "RecordContradicted")["unblocks"]
-    _, found, command = told.partition(f"kubectl --namespace {NAMESPACE} patch kmig {NAME} --subresource=status ")
-    if not found:
+    if not [*commands(world, "RecordContradicted")]:
         return False
-    words = shlex.split(command)
-    patch = json.loads(words[words.index("--patch") + 1])
-    put_back(world, jsonpatch.apply_patch({"status": copied(world.status)}, patch)["status"])
+    cure(world, "RecordContradicted", "--subresource=status")
     return True
 
 
@@ -202,6 +196,7 @@ PAIRS = [(("MoveBrokers", True, 1), ("Soak", True, 0)), (("Finalize", True, 0), 
 """Each of another kind of node, and each was obeyed: edits of a mode that the nodes had left were written."""
 
 
+@pytest.mark.case("RecordContradicted")
 @pytest.mark.parametrize(("older", "now"), PAIRS)
 def test_an_older_status_takes_nothing_back(older: Place, now: Place) -> None:
     places = [each.place for each in snapshots()]

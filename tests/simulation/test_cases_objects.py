@@ -1,0 +1,86 @@
+"""Cases: what a person is asked to change of objects, so that a migration goes on."""
+
+
+import pytest
+
+from fakes.api_server import copied
+from simulation.migration_world import MigrationWorld
+from simulation.moments import quiet_for, until_step, waits_for
+from simulation.pasting import commands, cure, paste
+from switchover.api.kafka_migration import NodeMode as Mode
+from switchover.cluster import names
+from switchover.cluster.rehearsal.report import Report, as_message
+
+KAFKA = ("statefulsets", "kafka")
+FLUX = "kustomize.toolkit.fluxcd.io"
+
+
+@pytest.mark.case("RecordContradicted")
+def test_a_claim_that_somebody_took_off_is_put_on_again(world: MigrationWorld) -> None:
+    until_step(world, "MoveBrokers", 1)
+    world.api.edit(*KAFKA, lambda found: found["metadata"]["annotations"].pop(names.CLAIM))
+    assert world.live(lambda: waits_for(world, "RecordContradicted"))
+    quiet_for(world, 30)
+    cure(world, "RecordContradicted")
+    assert world.api.objects[KAFKA]["metadata"]["annotations"][names.CLAIM] == world.migration["metadata"]["uid"]
+    world.goes_on(whole=False)
+
+
+@pytest.mark.case("GitOpsConflict")
+def test_flux_is_told_to_leave_the_statefulset_alone(world: MigrationWorld) -> None:
+    marks = {f"{FLUX}/name": "streaming", f"{FLUX}/namespace": "flux-system"}
+    world.api.edit(*KAFKA, lambda found: found["metadata"].setdefault("labels", {}).update(marks))
+    assert world.live(lambda: waits_for(world, "GitOpsConflict"))
+    before = copied(world.api.objects[KAFKA])
+    cure(world, "GitOpsConflict")
+    assert world.api.objects[KAFKA]["metadata"]["annotations"] == {f"{FLUX}/reconcile": "disabled"}
+    assert world.api.objects[KAFKA]["spec"] == before["spec"]
+    assert world.live(lambda: world.step == "EnableMigration")
+
+
+@pytest.mark.case("RehearsalFailed")
+def test_a_rehearsal_is_made_again_once_its_job_is_deleted(world: MigrationWorld) -> None:
+    def stopped(_: Report) -> str:
+        return "the replica's controller did not come up"
+
+    world.kubelet.rehearsed = stopped
+    assert world.live(lambda: waits_for(world, "RehearsalFailed"))
+    quiet_for(world, 60)
+    world.kubelet.rehearsed = as_message
+    quiet_for(world, 60)                                    # nothing changed that it could see
+    cure(world, "RehearsalFailed")
+    assert world.live(lambda: world.step == "EnableMigration")
+
+
+@pytest.mark.case("NodeCordoned")
+def test_a_node_is_uncordoned(world: MigrationWorld) -> None:
+    until_step(world, "MoveBrokers", 1)
+    for number in range(3):
+        world.api.add("v1", "Node", "nodes", f"node-{number}", spec={"unschedulable": True} if number == 2 else {})
+    assert world.live(lambda: waits_for(world, "NodeCordoned"))
+    quiet_for(world, 30)
+    cure(world, "NodeCordoned")
+    assert world.api.objects["nodes", "node-2"]["spec"] == {}
+    world.goes_on(whole=False)
+
+
+@pytest.mark.case("OwnTemplate")
+def test_a_template_of_the_users_own_is_handed_over_to_by_one_field(world: MigrationWorld) -> None:
+    assert world.live(world.approved_and(lambda: world.step == "HandOver", only=("Finalize",)))
+    voters = ",".join(f"{3000 + n}@kafka-controller-{n}.kafka-controller.sim.svc:9093" for n in range(3))
+    kraft = (f"process.roles=broker\ncontroller.quorum.voters={voters}\ncontroller.listener.names=CONTROLLER\n"
+             "listeners=PLAINTEXT://:9092\nlog.dirs=/var/lib/kafka\n")
+    theirs = copied(world.original["spec"]["template"])
+    theirs["metadata"]["annotations"] = {"checksum/configuration": "of the new file"}
+    world.api.edit("configmaps", "kafka-config", lambda found: found.update(data={"server.properties": kraft}))
+    world.api.edit(*KAFKA, lambda found: found["spec"].update(template=theirs))
+    starts = dict(world.kafka.starts)
+    assert world.live(lambda: waits_for(world, "OwnTemplate"))
+    quiet_for(world, 30)
+    for line in [*commands(world, "OwnTemplate")]:          # what the controllers use of the chart's is to stay, too
+        paste(world, line)
+    assert world.migration["spec"]["handOver"] == "OwnConfiguration"
+    assert world.kafka.starts == starts
+    assert world.run_to_the_end()
+    assert {node.marker for node in world.kafka.nodes.values() if node.is_broker} == {""}
+    assert {node.mode for node in world.kafka.nodes.values() if node.is_broker} == {Mode.KRAFT}
