@@ -57,7 +57,7 @@ def commands(world: MigrationWorld, reason: str) -> Iterator[str]:
     yield from printed.changing(told(world, reason)["unblocks"])
 
 
-def cure(world: MigrationWorld, reason: str, which: str = "", **environment: str) -> str:
+def paste_for(world: MigrationWorld, reason: str, which: str = "", **environment: str) -> str:
     """What that command says which is printed for a reason; the one with `which` in it, if there are several."""
     [line] = (each for each in commands(world, reason) if which in each)
     return paste(world, line, **environment)

@@ -6,7 +6,7 @@ import pytest
 from fakes.api_server import copied
 from simulation.migration_world import MigrationWorld
 from simulation.moments import quiet_for, until_step, waits_for
-from simulation.pasting import commands, cure, paste
+from simulation.pasting import commands, paste, paste_for
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import names
 from switchover.cluster.rehearsal.report import Report, as_message
@@ -21,7 +21,7 @@ def test_a_claim_that_somebody_took_off_is_put_on_again(world: MigrationWorld) -
     world.api.edit(*KAFKA, lambda found: found["metadata"]["annotations"].pop(names.CLAIM))
     assert world.live(lambda: waits_for(world, "RecordContradicted"))
     quiet_for(world, 30)
-    cure(world, "RecordContradicted")
+    paste_for(world, "RecordContradicted")
     assert world.api.objects[KAFKA]["metadata"]["annotations"][names.CLAIM] == world.migration["metadata"]["uid"]
     world.goes_on(whole=False)
 
@@ -32,7 +32,7 @@ def test_flux_is_told_to_leave_the_statefulset_alone(world: MigrationWorld) -> N
     world.api.edit(*KAFKA, lambda found: found["metadata"].setdefault("labels", {}).update(marks))
     assert world.live(lambda: waits_for(world, "GitOpsConflict"))
     before = copied(world.api.objects[KAFKA])
-    cure(world, "GitOpsConflict")
+    paste_for(world, "GitOpsConflict")
     assert world.api.objects[KAFKA]["metadata"]["annotations"] == {f"{FLUX}/reconcile": "disabled"}
     assert world.api.objects[KAFKA]["spec"] == before["spec"]
     assert world.live(lambda: world.step == "EnableMigration")
@@ -48,7 +48,7 @@ def test_a_rehearsal_is_made_again_once_its_job_is_deleted(world: MigrationWorld
     quiet_for(world, 60)
     world.kubelet.rehearsed = as_message
     quiet_for(world, 60)                                    # nothing changed that it could see
-    cure(world, "RehearsalFailed")
+    paste_for(world, "RehearsalFailed")
     assert world.live(lambda: world.step == "EnableMigration")
 
 
@@ -59,7 +59,7 @@ def test_a_node_is_uncordoned(world: MigrationWorld) -> None:
         world.api.add("v1", "Node", "nodes", f"node-{number}", spec={"unschedulable": True} if number == 2 else {})
     assert world.live(lambda: waits_for(world, "NodeCordoned"))
     quiet_for(world, 30)
-    cure(world, "NodeCordoned")
+    paste_for(world, "NodeCordoned")
     assert world.api.objects["nodes", "node-2"]["spec"] == {}
     world.goes_on(whole=False)
 

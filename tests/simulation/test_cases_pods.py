@@ -5,7 +5,7 @@ import pytest
 from fakes import kubelet
 from simulation.migration_world import NAME, MigrationWorld
 from simulation.moments import at_step, quiet_for, second_batch, told, until_step, waits_for
-from simulation.pasting import cure
+from simulation.pasting import paste_for
 from simulation.test_channels import plant, remedies
 from simulation.test_rollback import assert_as_before
 from simulation.test_rollback_trouble import NEW_SALT
@@ -33,7 +33,7 @@ def test_controllers_try_the_brokers_again(world: MigrationWorld, monkeypatch: p
         quiet_for(world, 30)
     quiet_for(world, 30)                                    # a policy that lets them through is seen by new pods alone
     before = dict(world.kafka.starts)
-    cure(world, "BrokersOutOfReach")
+    paste_for(world, "BrokersOutOfReach")
     assert world.live(lambda: world.step == "EnableMigration")
     assert {pod for pod, _ in started(world, before)} == {f"kafka-controller-{n}" for n in range(3)}
 
@@ -48,7 +48,7 @@ def test_each_broker_reports_its_disks_again(world: MigrationWorld, monkeypatch:
     for _ in range(2):                                      # the last one has not started since they are asked
         assert world.live(lambda: waits_for(world, "TopicIdMissingOnDisk"))
         deleted.append(told(world, "TopicIdMissingOnDisk")["subject"])
-        cure(world, "TopicIdMissingOnDisk")
+        paste_for(world, "TopicIdMissingOnDisk")
         assert world.live(lambda: not (waits_for(world, "TopicIdMissingOnDisk") and told(
             world, "TopicIdMissingOnDisk")["subject"] == deleted[-1]))
     assert world.live(lambda: world.step == "DualWrite")
@@ -69,7 +69,7 @@ def test_a_broker_whose_directory_was_formatted_reports_again_and_goes_back(
     assert world.live(lambda: waits_for(world, "LogDirectoryFormatted"))
     quiet_for(world, 30)
     while waits_for(world, "LogDirectoryFormatted"):        # once for each that reported it
-        cure(world, "LogDirectoryFormatted")
+        paste_for(world, "LogDirectoryFormatted")
         go_on(world, 30)
     assert world.live(lambda: world.phase == "RolledBack")
     assert_as_before(world)
@@ -81,7 +81,7 @@ def test_a_person_may_restart_a_leader_that_is_stuck_before_switchover_does(worl
     stuck = plant(world)
     mode = world.kafka.nodes[stuck].mode
     assert world.live(lambda: waits_for(world, "LeaderStuck"))
-    cure(world, "LeaderStuck")
+    paste_for(world, "LeaderStuck")
     assert world.live(lambda: world.status["progress"].get("batch", 0) >= 3)
     assert (world.kafka.starts[stuck, mode], remedies(world)) == (2, [])
 
@@ -92,7 +92,7 @@ def test_a_person_may_restart_a_broker_that_passes_nothing_on(world: MigrationWo
     world.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(soakSeconds=150))
     world.kafka.passes_nothing_on.add(world.kafka.process(2))
     assert world.live(lambda: waits_for(world, "ForwardingStuck"))
-    cure(world, "ForwardingStuck")
+    paste_for(world, "ForwardingStuck")
     assert world.live(lambda: world.step == "Finalize")
     assert (world.kafka.starts["kafka-1", Mode.KRAFT], remedies(world)) == (2, [])
 
@@ -104,7 +104,7 @@ def test_another_controller_writes_what_kraft_has_to_zookeeper(world: MigrationW
     world.kafka.planted = dict(planted)
     assert world.live(lambda: waits_for(world, "MetadataDiffers"))
     before, leader = dict(world.kafka.starts), world.kafka.leader
-    cure(world, "MetadataDiffers")
+    paste_for(world, "MetadataDiffers")
     assert world.kafka.leader != leader
     world.goes_on(whole=False)
     assert world.kafka.planted == {}

@@ -4,19 +4,19 @@ import pytest
 
 from simulation.migration_world import NAME, MigrationWorld
 from simulation.moments import before_finalize, quiet_for, reasons, to_step, until_step, waits_for
-from simulation.pasting import cure
+from simulation.pasting import paste_for
 
 
 @pytest.mark.case("AwaitingApproval", "ApprovalVoid")
 def test_an_approval_is_given_and_given_again_for_the_plan_of_now(world: MigrationWorld) -> None:
     before_finalize(world)
-    cure(world, "AwaitingApproval")
+    paste_for(world, "AwaitingApproval")
     [approval] = world.migration["spec"]["approvals"]
     assert (approval["name"], approval["approver"], approval["planHash"]) == ("Finalize", "alice", world.status["planHash"])
     world.api.edit("kafkamigrations", NAME, lambda found: found["spec"]["approvals"][0].update(planHash="0123456789abcdef"))
     assert world.live(lambda: waits_for(world, "ApprovalVoid"))
     quiet_for(world, 30)
-    cure(world, "ApprovalVoid")
+    paste_for(world, "ApprovalVoid")
     assert world.migration["spec"]["approvals"] == [approval]
     assert world.live(lambda: world.step == "HandOver")
 
@@ -27,7 +27,7 @@ def test_a_pause_is_ended(world: MigrationWorld) -> None:
     world.want("Paused")
     assert world.live(lambda: waits_for(world, "Paused"))
     quiet_for(world, 30)
-    cure(world, "Paused")
+    paste_for(world, "Paused")
     world.goes_on(whole=False)
 
 
@@ -37,5 +37,5 @@ def test_a_rollback_that_comes_too_late_is_taken_back(world: MigrationWorld) -> 
     world.want("RolledBack")
     assert world.live(lambda: "PointOfNoReturn" in reasons(world))
     quiet_for(world, 30)
-    cure(world, "PointOfNoReturn")
+    paste_for(world, "PointOfNoReturn")
     assert world.run_to_the_end()

@@ -8,7 +8,7 @@ from fakes.api_server import Object
 from printed import changing
 from simulation.migration_world import NAME, MigrationWorld
 from simulation.moments import before_finalize, quiet_for, to_step, until_step, waits_for
-from simulation.pasting import cure, paste
+from simulation.pasting import paste, paste_for
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.engine.intent import ABANDON
 from switchover.metadata.parity import MigrationState
@@ -94,7 +94,7 @@ def test_what_is_held_goes_by_the_command_that_is_printed(world: MigrationWorld)
     delete(world)
     assert world.live(lambda: waits_for(world, "HeldUntilTheEnd"))
     starts, kept = dict(world.kafka.starts), {*objects(world)}
-    cure(world, "HeldUntilTheEnd")
+    paste_for(world, "HeldUntilTheEnd")
     assert world.live(lambda: gone(world), limit=30)
     assert (world.kafka.starts, {*objects(world)}) == (starts, kept)
     assert "/controller and /migration in ZooKeeper" in left_behind(world)
@@ -105,7 +105,7 @@ def test_what_is_taken_back_goes_at_once_by_the_command_that_is_printed(world: M
     to_step(world, "EnableMigration")
     delete(world)
     assert world.live(lambda: waits_for(world, "BeingDeleted"))
-    cure(world, "BeingDeleted")
+    paste_for(world, "BeingDeleted")
     assert world.live(lambda: gone(world), limit=30)
     assert "statefulsets" in {kind for kind, name in world.api.objects if name == "kafka-controller"}
 

@@ -10,7 +10,7 @@ import pytest
 from fakes.api_server import NAMESPACE, Object, copied
 from simulation.migration_world import DOCS, HOW_FAR, NAME, SPEC, MigrationWorld
 from simulation.moments import at_step, before_finalize, quiet_for, reference, second_batch, until_step, waits_for
-from simulation.pasting import cure
+from simulation.pasting import paste_for
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import names
 from switchover.engine.approvals import REQUESTER
@@ -80,7 +80,7 @@ def test_an_autoscaler_stops_the_migration_in_words_until_it_is_scaled_back(
     told = next(item for item in world.status["waitingFor"] if item["reason"] == "ReplicasChanged")
     assert (told["subject"], told["observed"], told["threshold"]) == (name, "4", "3")
     quiet_for(world, 120)
-    cure(world, "ReplicasChanged")
+    paste_for(world, "ReplicasChanged")
     world.goes_on(whole)
     assert not whole or world.end_state() == reference()[0]
 
@@ -140,7 +140,7 @@ def test_nothing_is_rolled_back_to_what_this_migration_has_not_kept(world: Migra
     assert "evil" not in str(world.api.objects["statefulsets", "kafka"])
     plant(world, {**kept, "by": "hand"})
     quiet_for(world, 20)
-    cure(world, "RecordContradicted")
+    paste_for(world, "RecordContradicted")
     assert world.roll_back()
 
 

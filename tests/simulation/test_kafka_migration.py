@@ -31,7 +31,7 @@ from simulation.moments import (
     until_step,
     waits_for,
 )
-from simulation.pasting import cure
+from simulation.pasting import paste_for
 from simulation.virtual_time import VirtualLoop
 from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode as Mode
@@ -395,7 +395,7 @@ def test_an_entry_script_that_ends_before_kafka_has_its_last_words_told(advertis
         "the new template of StatefulSet kafka did not get as far as starting Kafka: container kafka ended with 1: Error:"
         " ERROR ==> KRaft mode requires an unique node.id. No broker has it")
     world.kubelet.refuses = lambda spec: ""                 # the script reads a Secret, say, which was corrected
-    cure(world, "TrialFailed", "delete job")
+    paste_for(world, "TrialFailed", "delete job")
     is_handed_over(world)
 
 
@@ -406,7 +406,7 @@ def test_a_file_that_was_corrected_without_its_template_is_tried_again_by_the_co
     bring(world, WRONG, "the same")
     standing_with(world, "OwnConfigurationDiffers")
     bring(world, RIGHT, "the same")
-    cure(world, "OwnConfigurationDiffers", "delete job")
+    paste_for(world, "OwnConfigurationDiffers", "delete job")
     is_handed_over(world)
 
 
@@ -416,7 +416,7 @@ def test_a_difference_that_is_meant_is_accepted_by_the_command_that_is_told(adve
     bring(world, RIGHT.replace("203.0.113.7", "203.0.113.8"), "moved")
     told = standing_with(world, "OwnConfigurationDiffers")
     assert "what is advertised for EXTERNAL is 203.0.113.8:31090, and must be 203.0.113.7:31090" in told["message"]
-    cure(world, "OwnConfigurationDiffers", "acceptedRisks")
+    paste_for(world, "OwnConfigurationDiffers", "acceptedRisks")
     is_handed_over(world)
 
 
@@ -427,7 +427,7 @@ def test_a_trial_that_does_not_end_is_done_without_by_the_command_that_is_told(
     monkeypatch.setattr(kubelet, "TRIAL_SECONDS", float("inf"))
     bring(world, RIGHT, "right")
     standing_with(world, "TrialRunning")
-    cure(world, "TrialRunning", "acceptedRisks")
+    paste_for(world, "TrialRunning", "acceptedRisks")
     is_handed_over(world)
 
 

@@ -16,7 +16,7 @@ from fakes.api_server import Object, copied
 from fakes.kafka_world import PROTOCOL, mode_of
 from simulation.migration_world import LOOKS, NAME, SPEC, MigrationWorld, live_to_the_end
 from simulation.moments import on_the_way, quiet_for, reference
-from simulation.pasting import commands, cure
+from simulation.pasting import commands, paste_for
 from simulation.test_defects import stalled
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import modes
@@ -124,7 +124,7 @@ def do_what_is_printed(world: MigrationWorld) -> bool:
     """Run the command that puts something on record, if one is printed."""
     if not [*commands(world, "RecordContradicted")]:
         return False
-    cure(world, "RecordContradicted", "--subresource=status")
+    paste_for(world, "RecordContradicted", "--subresource=status")
     return True
 
 

@@ -9,7 +9,7 @@ import pytest
 from fakes.api_server import Object
 from simulation.migration_world import NAME, MigrationWorld
 from simulation.moments import opened
-from simulation.pasting import cure
+from simulation.pasting import paste_for
 from simulation.test_rollback import assert_as_before
 from switchover.answers.errors import Refused
 from switchover.api.kafka_migration import NodeMode as Mode
@@ -136,7 +136,7 @@ def test_every_command_says_what_happened_and_one_begins_again(world: MigrationW
     drawn = str(tree(world.migration, world.timeline.now()).label)
     assert drawn.endswith("rollback done")
     world.kafka.refuses.clear()
-    words = cure(world, "PodInTrouble")
+    words = paste_for(world, "PodInTrouble")
     assert f"\nit {why}" in words
     assert "\nattempt 2 begins with Preflight; no approval is carried over\n" in words
     assert world.live(lambda: opened(world, "MoveBrokers"))
