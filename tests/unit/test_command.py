@@ -14,6 +14,7 @@ from switchover.api.status import Finding, Severity
 from switchover.cluster.rehearsal import report
 from switchover.engine.policy import Policy
 from switchover.kubernetes.gitops import ARGO_TRACKING, tool_of
+from switchover.kubernetes.workloads import Manager
 from switchover.network.credentials import AllowedServers
 from switchover.text.command import command, kubectl
 from switchover.zookeeper.client import znodes
@@ -122,8 +123,8 @@ def test_a_broker_that_registered_a_command_as_its_host_runs_nothing(tmp_path: P
 @given(WORDS.filter(lambda text: "*" not in text))       # which would be a pattern: unit/test_policy.py
 def test_an_image_of_any_name_is_one_value_of_the_chart(tmp_path_factory, image: str) -> None:
     for found in Policy().find_image("spec.controllers.template.image", f"reg/{image}"):
-        [words] = pasted([found.unblocks.partition("allows it: ")[2]], tmp_path_factory.mktemp("paste") / "here")
-        assert (words[:4], len(words)) == (["helm", "upgrade", "…", "--set"], 5)
+        [words] = pasted([found.unblocks.partition("of its version: ")[2]], tmp_path_factory.mktemp("paste") / "here")
+        assert (words[:4], words[-2], len(words)) == (["helm", "upgrade", "switchover", "helm/switchover"], "--set-json", 9)
 
 
 def test_a_name_of_an_application_is_no_option_and_no_second_command(tmp_path: Path) -> None:
@@ -133,6 +134,16 @@ def test_a_name_of_an_application_is_no_option_and_no_second_command(tmp_path: P
         assert tool is not None
         [words] = pasted([tool.suspend], tmp_path / "here")
         assert words == ["argocd", "app", "set", *(["--"] if name == "-x" else []), name, "--sync-policy", "none"]
+
+
+@pytest.mark.parametrize(("marks", "suspend"), [
+    ({ARGO_TRACKING: "team_orders:apps/StatefulSet:prod/kafka"}, "argocd app set team/orders --sync-policy none"),
+    ({}, "turn off automated sync in the Argo CD Application that has it")])
+def test_an_application_is_named_as_argos_command_line_takes_it_or_not_at_all(marks: dict[str, str], suspend: str) -> None:
+    writer = Manager("argocd-controller", "Apply", "", 0.0, frozenset({"mounts"}))
+    tool = tool_of(replace(Cluster().workload(), marks=marks, managers=(writer,)), "prod")
+    assert tool is not None
+    assert tool.suspend == suspend
 
 
 def test_a_znode_is_one_path_for_whatever_ensemble(tmp_path: Path) -> None:

@@ -103,9 +103,9 @@ SECRETS = (
     "spec: {imagePullSecrets: [{name: theirs}]}",
 )
 WITHOUT_LEAVE = {
-    "metadata: {annotations: {vault.hashicorp.com/role: payments}}": "allow.annotations={vault.hashicorp.com/role}",
-    "metadata: {labels: {version: v2}}": "allow.labels={version}", "metadata: {labels: null}": "allow.labels={app}",
-    "spec: {hostAliases: [{ip: 10.0.0.66, hostnames: [db.payments]}]}": "allow.pods={hostAliases}",
+    "metadata: {annotations: {vault.hashicorp.com/role: payments}}": 'allow.annotations=["vault.hashicorp.com/role"]',
+    "metadata: {labels: {version: v2}}": 'allow.labels=["version"]', "metadata: {labels: null}": 'allow.labels=["app"]',
+    "spec: {hostAliases: [{ip: 10.0.0.66, hostnames: [db.payments]}]}": 'allow.pods=["hostAliases"]',
 }
 KEDA_HELD = scaler(kind="ScaledObject", settings={"autoscaling.keda.sh/paused-replicas": "3"})
 VPA = scaler(kind="VerticalPodAutoscaler", settings={})
@@ -244,13 +244,13 @@ FINDINGS = [
             "orders"),
     Finding("Workloads", "without pods", with_source(replicas=0, pods={}), WAIT, "WorkloadNotReady", "orders"),
     Finding("Allowed", "another repository", specced(workload_of(template={"image": "evil/orders:2"})), FAIL,
-            "ImageNotAllowed", "spec.workloads[orders].template.image", "allow.images={evil/orders}"),
+            "ImageNotAllowed", "spec.workloads[orders].template.image", 'allow.images=["evil/orders"]'),
     Finding("Allowed", "another repository between", specced(workload_of(bridge={"image": "evil/orders:2"})), FAIL,
-            "ImageNotAllowed", "spec.workloads[orders].bridge.image", "allow.images={evil/orders}"),
+            "ImageNotAllowed", "spec.workloads[orders].bridge.image", 'allow.images=["evil/orders"]'),
     Finding("Allowed", "an audit's image", audited_by(Policy(claims=("pipeline",))), FAIL, "ImageNotAllowed",
-            "spec.audit.image", "allow.images={pipeline}"),
+            "spec.audit.image", 'allow.images=["pipeline"]'),
     Finding("Allowed", "an audit's claim", audited_by(Policy(images=("pipeline",))), FAIL, "ClaimNotAllowed",
-            "spec.audit.claim", "allow.claims={pipeline}"),
+            "spec.audit.claim", 'allow.claims=["pipeline"]'),
     *(Finding("Workloads", f"a patch beyond its bounds: {patch}", specced(workload_of(template={"patch": patch})), FAIL,
               "WorkloadUnsupported", "orders", "leave it out") for patch in BEYOND),
     Finding("Workloads", "another order than in the bridge", specced(workload_of(
@@ -263,18 +263,18 @@ FINDINGS = [
         "spec: {volumes: [{configMap: {name: a}}]}")})), FAIL, "WorkloadUnsupported", "orders"),
     Finding("Allowed", "another repository in a patch", specced(workload_of(template={"patch": (
         "spec: {initContainers: [{name: first, image: evil/init}]}")})), FAIL, "ImageNotAllowed",
-        "spec.workloads[orders].template.patch of initContainers[first]", "allow.images={evil/init}"),
+        "spec.workloads[orders].template.patch of initContainers[first]", 'allow.images=["evil/init"]'),
     Finding("Allowed", "another repository in a patch of the container", specced(workload_of(bridge={"patch": (
         "spec: {containers: [{name: app, image: evil/app}]}")})), FAIL, "ImageNotAllowed",
-        "spec.workloads[orders].bridge.patch of containers[app]", "allow.images={evil/app}"),
+        "spec.workloads[orders].bridge.patch of containers[app]", 'allow.images=["evil/app"]'),
     *(Finding("Allowed", f"another's Secret: {patch}", specced(workload_of(template={"patch": patch})), FAIL,
-              "SecretNotAllowed", "spec.workloads[orders].template.patch", "allow.secrets={theirs}") for patch in SECRETS),
+              "SecretNotAllowed", "spec.workloads[orders].template.patch", 'allow.secrets=["theirs"]') for patch in SECRETS),
     *(Finding("Allowed", f"what takes leave: {patch}", specced(workload_of(template={"patch": patch})), FAIL,
               "PodChangeNotAllowed", "spec.workloads[orders].template.patch", cure)
       for patch, cure in WITHOUT_LEAVE.items()),
     Finding("Allowed", "another's claim", specced(workload_of(template={"patch": (
         "spec: {volumes: [{name: data, persistentVolumeClaim: {claimName: theirs}}]}")})), FAIL, "ClaimNotAllowed",
-        "spec.workloads[orders].template.patch", "allow.claims={theirs}"),
+        "spec.workloads[orders].template.patch", 'allow.claims=["theirs"]'),
     Finding("TemplateChange", "nobody asked", known("trials", {}), UNKNOWN, "NotObserved", "orders"),
     Finding("TemplateChange", "a policy refuses it", known("trials", {"orders.template": Unknown(
         "admission webhook says no", refused=True)}), FAIL, "ChangeRefused", "orders", "allow it"),

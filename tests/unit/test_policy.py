@@ -55,17 +55,18 @@ def test_names(allowed: tuple[str, ...], finds: bool) -> None:
 
 def test_the_cure_is_what_is_missing() -> None:
     [finding] = NOTHING_MORE.find_image("spec.image", "evil:5/kafka:1", "kafka:1")
-    assert "--set 'allow.images={evil:5/kafka}'" in finding.unblocks
+    assert finding.unblocks == ("whoever installed the chart can allow it, in a checkout of its version: helm upgrade"
+                                " switchover helm/switchover --namespace kafka --reset-then-reuse-values"
+                                " --set-json 'allow.images=[\"evil:5/kafka\"]'")
     [finding] = Policy(images=("kafka:1", "other")).find_image("spec.image", "kafka:2", "kafka:1")
     assert finding.message == "spec.image is kafka:2, and of kafka the chart allows only kafka:1"
-    assert "whoever installed the chart can allow it: " in finding.unblocks
-    assert "--set 'allow.images={kafka:1,other,kafka:2}'" in finding.unblocks
+    assert """--set-json 'allow.images=["kafka:1","other","kafka:2"]'""" in finding.unblocks
 
 
 @pytest.mark.parametrize("name", ["x,*", "*", "payments-*"])
 def test_no_command_allows_a_pattern_that_somebody_else_chose_as_a_name(name: str) -> None:
     assert "helm" not in NOTHING_MORE.allow("secrets", name)
-    assert r"--set 'allow.secrets={a\,b}'" in NOTHING_MORE.allow("secrets", "a,b")
+    assert """--set-json 'allow.secrets=["a,b"]'""" in NOTHING_MORE.allow("secrets", "a,b")
 
 
 # --- what is made of pods -------------------------------------------------------------------------------------------------
@@ -104,7 +105,7 @@ def of(field: str, **given: Any) -> dict[str, Any]:
 def test_an_annotation_and_a_label_take_leave(key: str, field: str) -> None:
     [finding] = NOTHING_MORE.find_pod_changes("spec.x", BEFORE, of(field, **{key: RIGHTS[key]}))
     assert finding.message == f"spec.x changes {field} of the pods that the chart's allow.{field} does not list: {key}"
-    assert finding.unblocks.endswith(f"helm upgrade … --set 'allow.{field}={{{key}}}'")
+    assert finding.unblocks.endswith(f""" --set-json 'allow.{field}=["{key}"]'""")
     assert not [*Policy(**{field: (key,)}).find_pod_changes("spec.x", BEFORE, of(field, **{key: RIGHTS[key]}))]
 
 
@@ -137,5 +138,5 @@ def test_what_takes_no_leave(after: dict[str, Any]) -> None:
 def test_the_command_keeps_what_is_allowed_already() -> None:
     policy = Policy(annotations=("example.com/*",))
     [finding] = policy.find_pod_changes("spec.x", BEFORE, of("annotations", **{"example.com/a": "1", "b": "2"}))
-    assert "--set 'allow.annotations={example.com/*,b}'" in finding.unblocks
+    assert """--set-json 'allow.annotations=["example.com/*","b"]'""" in finding.unblocks
     assert not [*ANYTHING.find_pod_changes("spec.x", BEFORE, {**BEFORE, "metadata": {}})]

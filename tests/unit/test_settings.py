@@ -26,6 +26,11 @@ def test_a_webhook_has_a_file_with_its_address_and_perhaps_a_template() -> None:
     assert settings.webhook_template == {"title": "$name"}
 
 
+def test_the_release_that_runs_it() -> None:
+    assert read_settings(NEEDED | {"RELEASE": "ops", "POD_NAMESPACE": "tools"}).allow == Policy(
+        release="ops", namespace="tools")
+
+
 def test_what_is_allowed() -> None:
     settings = read_settings(NEEDED | {
         "ALLOW_IMAGES": "kafka, registry.example/team/*,", "ALLOW_CLAIMS": "pipeline", "ALLOW_SECRETS": "a, b-*",

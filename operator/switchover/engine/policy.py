@@ -4,7 +4,7 @@ Whoever may create a migration would otherwise run any image with the ServiceAcc
 what every Preflight says of the Secrets that a migration names.
 """
 
-import re
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from fnmatch import fnmatchcase
@@ -28,7 +28,7 @@ class Policy:
     """The chart's value `allow`: `images` are repositories, some with a tag or digest, `claims` and `secrets` names,
     `annotations` and `labels` keys of pods; `*` stands for any text. `pods` are of `brought_in.PODS`. And of
     `admissionPolicies` the service accounts that may approve what cannot be taken back, and whether nobody approves a spec
-    that they have changed."""
+    that they have changed. `release` is the one of Helm's that runs the operator, in `namespace`."""
 
     images: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
@@ -39,6 +39,8 @@ class Policy:
     _: KW_ONLY
     approvers: tuple[str, ...] = ()
     four_eyes: bool = False
+    release: str = "switchover"
+    namespace: str = "kafka"
 
     def find_image(self, field: str, image: str, instead_of: str = "") -> Iterator[Verdict]:
         """A finding unless the chart allows the image, or it is the one that it takes the place of; another tag of that one
@@ -68,13 +70,14 @@ class Policy:
                            unblocks=f"leave them out; or {self.allow(value, *wanted[:NAMED])}")
 
     def allow(self, value: str, *names: str) -> str:
-        """How they come to be allowed besides what is; a name that is a pattern to the chart would allow more. To `--set` a
-        backslash, comma or brace of a name would be its own."""
+        """How they come to be allowed besides what is; a name that is a pattern to the chart would allow more. By JSON: to
+        `--set` a name such as 123 or true is no string."""
         if any("*" in name for name in names):
             return "choose a name that Kubernetes accepts"
-        as_is = [re.sub(r"([\\,{}])", r"\\\1", name) for name in names]
-        setting = f"allow.{value}={{{','.join((*getattr(self, value), *as_is))}}}"
-        return f"whoever installed the chart can allow it: {command('helm upgrade … --set {}', setting)}"
+        setting = f"allow.{value}={json.dumps([*getattr(self, value), *names], separators=(',', ':'))}"
+        upgrade = command("helm upgrade {} helm/switchover --namespace {} --reset-then-reuse-values --set-json {}",
+                          self.release, self.namespace, setting)
+        return f"whoever installed the chart can allow it, in a checkout of its version: {upgrade}"
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:

@@ -85,13 +85,17 @@ def _says(marks: Mapping[str, str], key: str, value: str) -> bool:
     return marks.get(key, "").casefold() == value.casefold()
 
 
-def _argo(workload: Managed, namespace: str, application: str) -> Tool:
+def _argo(workload: Managed, namespace: str, mark: str) -> Tool:
+    """An Application outside of Argo CD's own namespace marks what it applies as NAMESPACE_NAME, and its command line takes
+    NAMESPACE/NAME (argo-cd, util/argo/argo.go). Not every writer of Argo CD's left a mark."""
+    application = mark.replace("_", "/", 1)
     return Tool(
         "Argo CD Application", application, reverts=True, quiet=False,
         tolerate="ignoreDifferences: [{group: apps, kind: " + workload.kind + ", name: " + workload.name
                  + ", namespace: " + namespace + ", managedFieldsManagers: [" + names.MANAGER + "]}] and"
                  " syncPolicy: {syncOptions: [RespectIgnoreDifferences=true]} in the spec of the Application",
-        suspend=command("argocd app set {} --sync-policy none", application))
+        suspend=command("argocd app set {} --sync-policy none", application) if application
+                else "turn off automated sync in the Argo CD Application that has it")
 
 
 def _annotate(workload: Managed, namespace: str, mark: str) -> Command:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from switchover.answers.errors import Refused
 from switchover.api.meta import AcceptedRisk
 from switchover.network.addresses import Address
-from switchover.text.command import command
+from switchover.text.command import kubectl
 
 KAFKA, ZOOKEEPER = "bootstrap.servers", "zookeeper.connect"
 """The key of a Secret that names the servers it is for."""
@@ -45,8 +45,7 @@ class AllowedServers:
         if not missing:
             return ""
         named = ",".join([*(_written(*server) for server in self.servers), *missing])
-        patch = command("kubectl -n {} patch secret {} -p {}", self.namespace, self.secret,
-                        {"stringData": {self.key: named}})
+        patch = kubectl(self.namespace, "patch secret {} --patch {}", self.secret, {"stringData": {self.key: named}})
         return (f"Secret {self.secret} does not name {', '.join(missing)} in its key {self.key}, so its credentials are not"
                 f" sent there; if they may be: {patch}")
 

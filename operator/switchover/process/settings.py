@@ -70,6 +70,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     | ALLOW_PODS   | what else it may give to them (`kubernetes.brought_in`) | none |
     | APPROVERS    | service accounts that may approve what cannot be taken back | none |
     | FOUR_EYES    | true: nobody approves a spec that they have changed | false   |
+    | RELEASE      | the release of Helm's that runs the operator       | switchover |
     | IMAGE        | the operator's own image, for the rehearsal's pod    | none: no rehearsal |
     | DOCS         | the address of a copy of docs/, for links to runbooks | none: as in the sources |
     | WEBHOOK_FILE | the file that holds the address of a webhook          | none: no webhook |
@@ -93,7 +94,9 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
             *(_several(environment, f"ALLOW_{each}") for each in (
                 "IMAGES", "CLAIMS", "SECRETS", "ANNOTATIONS", "LABELS", "PODS")),
             approvers=_several(environment, "APPROVERS"),
-            four_eyes=_choice(environment, "FOUR_EYES", "false", ("true", "false")) == "true"),
+            four_eyes=_choice(environment, "FOUR_EYES", "false", ("true", "false")) == "true",
+            release=environment.get("RELEASE", "").strip() or Policy.release,
+            namespace=namespace),
         image=environment.get("IMAGE", "").strip(),
         docs=_address(environment, "DOCS"),
         probe_port=_port(environment, "PROBE_PORT", 8080),
