@@ -18,6 +18,7 @@ import pytest_asyncio
 import yaml
 from kubernetes import client, config
 
+import printed
 from patience import Patience, stretched, until
 from switchover.answers.clock import WallClock
 from switchover.kubernetes.client import api_server
@@ -164,5 +165,20 @@ def apply(kubectl: Kubectl, namespace: str) -> Callable[..., None]:
 
     def run(*manifests: dict[str, Any]) -> None:
         kubectl("-n", namespace, "apply", "-f", "-", stdin=yaml.safe_dump_all(manifests))
+
+    return run
+
+
+@pytest.fixture
+def paste(kubeconfig: Path) -> Callable[..., None]:
+    """Runs what was printed as it stands, by the real kubectl and helm as administrator: of several commands those of which
+    `like` is a part, which must be one at least."""
+    tools = Path(sandbox("build", "k8s"))
+
+    def run(text: str, like: str = "", **environment: str) -> None:
+        lines = [line for line in printed.changing(text) if like in line]
+        assert lines, text
+        for line in lines:
+            printed.paste(line, tools, KUBECONFIG=str(kubeconfig), **environment)
 
     return run

@@ -1,7 +1,6 @@
 """What Preflight asks of a real API server: who wrote what, budgets, rights, classes, a dry run; and our cures cure."""
 
 import asyncio
-import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -15,8 +14,10 @@ from switchover.answers.errors import Fenced, Refused
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import template
 from switchover.cluster.gates.workloads import check_replicas_unchanged, check_template_is_ours
+from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.configuration import find_budgets
 from switchover.cluster.preflight.objects import find_budgets_in_the_way
+from switchover.cluster.preflight.ownership import find_other_owners
 from switchover.engine.gate import Verdict
 from switchover.kubernetes import gitops
 from switchover.kubernetes.client.api_server import ApiServer
@@ -77,10 +78,13 @@ async def take_over(workloads: KubernetesWorkloads) -> None:
 
 
 def judged(workload: Workload, namespace: str) -> Verdict:
+    return check_template_is_ours(in_the_middle(workload, namespace))
+
+
+def in_the_middle(workload: Workload, namespace: str) -> Picture:
     picture = spoil(moment("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER), "kubernetes",
                     brokers={"kafka": workload})
-    assert namespace
-    return check_template_is_ours(picture)
+    return replace(picture, namespace=namespace)
 
 
 async def test_marks_and_writers_of_a_fresh_object(workloads: KubernetesWorkloads, run: Callable[..., Any]) -> None:
@@ -118,9 +122,10 @@ async def test_an_autoscaler_is_seen_by_the_scale_subresource(
     assert [manager.parts for manager in scaled] == [{"replicas"}]
 
 
+@pytest.mark.case("RevertedByGitOps")
 @pytest.mark.parametrize("how", ["client-side", "server-side"])
 async def test_a_revert_is_named_and_the_printed_commands_undo_it(
-    workloads: KubernetesWorkloads, run: Callable[..., Any], namespace: str, how: str
+    workloads: KubernetesWorkloads, run: Callable[..., Any], paste: Callable[..., None], namespace: str, how: str
 ) -> None:
     flux = ("--server-side", "--force-conflicts", "--field-manager", "kustomize-controller")
     manager = "kubectl-client-side-apply" if how == "client-side" else "kustomize-controller"
@@ -132,10 +137,7 @@ async def test_a_revert_is_named_and_the_printed_commands_undo_it(
     verdict = judged(changed, namespace)
     assert verdict.reason == "RevertedByGitOps"
     assert verdict.message.startswith(f"{manager} ("), verdict.message
-    for command in verdict.unblocks.split("; then "):
-        program, *words = shlex.split(command.replace("--namespace kafka", f"--namespace {namespace}"))
-        assert program == "kubectl"
-        run(*words)
+    paste(verdict.unblocks)
     healed = await read(workloads)
     assert template.changed_back(healed, BROKERS) == ()
     assert gitops.tool_of(healed, namespace) is not None
@@ -264,8 +266,9 @@ async def test_storage_classes_and_those_that_bound_claims_use(
         kubectl("delete", "storageclass", name)
 
 
+@pytest.mark.case("SeveralBudgets")
 async def test_a_budget_of_the_whole_namespace_lets_the_controllers_go_by_the_command_that_is_printed(
-        workloads: KubernetesWorkloads, run: Callable[..., Any], namespace: str) -> None:
+        workloads: KubernetesWorkloads, run: Callable[..., Any], paste: Callable[..., None], namespace: str) -> None:
     run("apply", "-f", "-", manifest=stateful_set())
     run("apply", "-f", "-", manifest={
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "all"},
@@ -273,19 +276,20 @@ async def test_a_budget_of_the_whole_namespace_lets_the_controllers_go_by_the_co
 
     async def found() -> list[Verdict]:
         selectors = (await read(workloads)).selectors
-        return list(find_budgets(spoil_workload(moment("Preflight"), selectors=selectors)))
+        picture = replace(moment("Preflight"), namespace=namespace)
+        return list(find_budgets(spoil_workload(picture, selectors=selectors)))
 
     [told] = await found()
     assert told.subject == "PodDisruptionBudget all"
-    program, *words = shlex.split(told.unblocks.replace("--namespace kafka", f"--namespace {namespace}"))
-    assert program == "kubectl"
-    run(*words)
+    paste(told.unblocks)
     assert await found() == []
     assert (await read(workloads)).budgets == ("all",), "it goes on guarding the brokers"
 
 
+@pytest.mark.case("SeveralBudgets")
 async def test_a_pod_with_two_budgets_can_be_evicted_after_the_command_that_is_printed(
-        server: ApiServer, workloads: KubernetesWorkloads, run: Callable[..., Any], namespace: str) -> None:
+        server: ApiServer, workloads: KubernetesWorkloads, run: Callable[..., Any], paste: Callable[..., None],
+        namespace: str) -> None:
     """One of them goes by a label that pods of a StatefulSet get, and that no template has."""
     run("apply", "-f", "-", manifest=stateful_set())
     for name, labels in (("kafka", LABELS), ("kafka-0", {"statefulset.kubernetes.io/pod-name": "kafka-0"})):
@@ -301,16 +305,14 @@ async def test_a_pod_with_two_budgets_can_be_evicted_after_the_command_that_is_p
         await run_as_kubelet(server, pod)
 
     async def found() -> list[Verdict]:
-        picture = spoil_workload(moment("Preflight"), pods=(await read(workloads)).pods)
+        picture = spoil_workload(replace(moment("Preflight"), namespace=namespace), pods=(await read(workloads)).pods)
         return [each for each in find_budgets_in_the_way(picture) if each.reason == "SeveralBudgets"]
 
     with pytest.raises(Refused, match="more than one PodDisruptionBudget"):
         await workloads.evict("kafka-0", pods["kafka-0"].uid)
     [told] = await found()
     assert "pod kafka-0 has more than one PodDisruptionBudget (kafka, kafka-0)" in told.message
-    program, *words = shlex.split(told.unblocks.rpartition(": ")[2].replace("--namespace kafka", f"--namespace {namespace}"))
-    assert program == "kubectl"
-    run(*words)
+    paste(told.unblocks)
     assert await found() == []
     for _ in Patience(30).looks():
         try:
@@ -322,19 +324,29 @@ async def test_a_pod_with_two_budgets_can_be_evicted_after_the_command_that_is_p
     raise AssertionError("kafka-0 is not evicted")
 
 
+@pytest.mark.case("ReplicasChanged")
 async def test_the_ordinals_of_brokers_are_put_back_by_the_command_that_is_printed(
-        workloads: KubernetesWorkloads, run: Callable[..., Any], namespace: str) -> None:
+        workloads: KubernetesWorkloads, run: Callable[..., Any], paste: Callable[..., None], namespace: str) -> None:
     run("apply", "-f", "-", manifest=stateful_set())
     run("patch", "statefulset", "kafka", "--type", "merge", "--patch", '{"spec":{"replicas":3,"ordinals":{"start":2}}}')
     changed = await read(workloads)
     assert changed.wanted == ("kafka-2", "kafka-3", "kafka-4")
-    picture = spoil(moment("MoveBrokers", (Mode.KRAFT, Mode.MIGRATION), Mode.MIGRATION_CONTROLLER), "kubernetes",
-                    brokers={"kafka": changed})
-    program, *words = shlex.split(check_replicas_unchanged(picture).unblocks.replace(
-        "--namespace kafka", f"--namespace {namespace}"))
-    assert program == "kubectl"
-    run(*words)
+    paste(check_replicas_unchanged(in_the_middle(changed, namespace)).unblocks)
     assert (await read(workloads)).wanted == ("kafka-0", "kafka-1", "kafka-2")
+
+
+@pytest.mark.case("GitOpsConflict")
+async def test_flux_leaves_the_stateful_set_alone_after_the_command_that_is_printed(
+        workloads: KubernetesWorkloads, run: Callable[..., Any], paste: Callable[..., None], namespace: str) -> None:
+    run("apply", "-f", "-", manifest=stateful_set())
+
+    async def found() -> list[Verdict]:
+        picture = in_the_middle(await read(workloads), namespace)
+        return [each for each in find_other_owners(picture) if each.reason == "GitOpsConflict"]
+
+    [told] = await found()
+    paste(told.unblocks)
+    assert await found() == []
 
 
 async def test_budgets_that_never_allow_a_disruption(workloads: KubernetesWorkloads, run: Callable[..., Any]) -> None:
