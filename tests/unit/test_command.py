@@ -116,7 +116,7 @@ def test_a_broker_that_registered_a_command_as_its_host_runs_nothing(tmp_path: P
     said = AllowedServers((("kafka", 9092),), "kafka-client", "prod", "bootstrap.servers").why_not(servers)
     patch = json.dumps({"stringData": {"bootstrap.servers": "kafka:9092,a_b%c:9092"}}, separators=(",", ":"))
     assert pasted([said.partition("if it may go there: ")[2]], tmp_path / "here") == [
-        ["kubectl", "-n", "prod", "patch", "secret", "kafka-client", "-p", patch]]
+        ["kubectl", "--namespace", "prod", "patch", "secret", "kafka-client", "--patch", patch]]
 
 
 @settings(max_examples=40)

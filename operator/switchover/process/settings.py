@@ -9,7 +9,7 @@ from typing import Any
 
 from switchover.api.affinity import Selector
 from switchover.engine.message import SLACK, read_template
-from switchover.engine.policy import Policy
+from switchover.engine.policy import NOTHING_MORE, Policy
 from switchover.shared import foreign_json
 
 KINDS = ("KafkaMigration", "ConsumerGroupMigration")
@@ -95,7 +95,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
                 "IMAGES", "CLAIMS", "SECRETS", "ANNOTATIONS", "LABELS", "PODS")),
             approvers=_several(environment, "APPROVERS"),
             four_eyes=_choice(environment, "FOUR_EYES", "false", ("true", "false")) == "true",
-            release=environment.get("RELEASE", "").strip() or Policy.release,
+            release=environment.get("RELEASE", "").strip() or NOTHING_MORE.release,
             namespace=namespace),
         image=environment.get("IMAGE", "").strip(),
         docs=_address(environment, "DOCS"),
