@@ -13,8 +13,9 @@ from patience import Patience
 from switchover.answers.errors import Fenced, Refused
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import template
-from switchover.cluster.gates.workloads import check_replicas_unchanged, check_template_is_ours
+from switchover.cluster.gates.workloads import check_no_pod_would_restart, check_replicas_unchanged, check_template_is_ours
 from switchover.cluster.picture import Picture
+from switchover.cluster.preflight.brokers import find_wrong_versions
 from switchover.cluster.preflight.configuration import find_budgets
 from switchover.cluster.preflight.objects import find_budgets_in_the_way
 from switchover.cluster.preflight.ownership import find_other_owners
@@ -25,7 +26,7 @@ from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.ports import GroupMigration
 from switchover.kubernetes.workloads import Workload
-from unit.pictures import moment, spec_of, spoil, spoil_workload
+from unit.pictures import moment, spec_of, spoil, spoil_each, spoil_workload
 
 Kubectl = Callable[..., Any]
 LABELS = {"app": "kafka"}
@@ -335,6 +336,54 @@ async def test_the_ordinals_of_brokers_are_put_back_by_the_command_that_is_print
     assert (await read(workloads)).wanted == ("kafka-0", "kafka-1", "kafka-2")
 
 
+async def with_pods(workloads: KubernetesWorkloads, image: str = "localhost/kafka:1") -> Workload:
+    """Its two pods are of its template, which has that image."""
+    for _ in Patience(60).looks():
+        found = await read(workloads)
+        [container] = found.template["spec"]["containers"]
+        if container["image"] == image and [pod.revision for pod in found.pods.values()] == 2 * [found.update_revision]:
+            return found
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"its pods are {found.pods}, its revision {found.update_revision}")
+
+
+@pytest.mark.case("WouldRestart")
+async def test_a_template_that_somebody_wrote_is_what_the_pods_run_again(
+        workloads: KubernetesWorkloads, run: Callable[..., Any], paste: Callable[..., None],
+        namespace: str) -> None:
+    """Before HandOver gives the update strategy back: under it Kubernetes would replace both pods."""
+    run("apply", "-f", "-", manifest=stateful_set())
+    first = await with_pods(workloads)
+    await take_over(workloads)
+    for _ in Patience(30).looks():
+        if (await read(workloads)).update_revision != first.update_revision:
+            break
+        await asyncio.sleep(0.1)
+    run("delete", "pod", "--all")
+    before = await with_pods(workloads)
+    assert check_no_pod_would_restart(in_the_middle(before, namespace)).outcome == "Pass"
+    run("set", "env", "statefulset", "kafka", "HEAP=1g")
+    run("set", "env", "statefulset", "kafka", "HEAP=2g")
+    for _ in Patience(30).looks():
+        told = check_no_pod_would_restart(in_the_middle(await read(workloads), namespace))
+        if told.outcome != "Pass":
+            break
+        await asyncio.sleep(0.1)                         # its controller makes the revision
+    assert told.reason == "WouldRestart"
+    paste(told.unblocks)
+    for _ in Patience(30).looks():
+        after = await read(workloads)
+        if check_no_pod_would_restart(in_the_middle(after, namespace)).outcome == "Pass":
+            break
+        await asyncio.sleep(0.1)
+    assert {pod.uid for pod in after.pods.values()} == {pod.uid for pod in before.pods.values()}, "no pod was replaced"
+    assert after.template == before.template
+    assert template.is_ours(after, BROKERS)
+    run("patch", "statefulset", "kafka", "--patch", '{"spec":{"updateStrategy":{"type":"RollingUpdate"}}}')
+    await asyncio.sleep(1)
+    assert {pod.uid for pod in (await read(workloads)).pods.values()} == {pod.uid for pod in before.pods.values()}
+
+
 @pytest.mark.case("GitOpsConflict")
 async def test_flux_leaves_the_stateful_set_alone_after_the_command_that_is_printed(
         workloads: KubernetesWorkloads, run: Callable[..., Any], paste: Callable[..., None], namespace: str) -> None:
@@ -347,6 +396,22 @@ async def test_flux_leaves_the_stateful_set_alone_after_the_command_that_is_prin
     [told] = await found()
     paste(told.unblocks)
     assert await found() == []
+
+
+@pytest.mark.case("WrongKafkaVersion")
+async def test_brokers_of_an_older_kafka_get_an_image_of_their_own_repository(
+        workloads: KubernetesWorkloads, run: Callable[..., Any], paste: Callable[..., None],
+        namespace: str) -> None:
+    run("apply", "-f", "-", manifest=stateful_set())
+    before = await with_pods(workloads)
+    picture = replace(spoil_workload(moment("Preflight"), template=before.template), namespace=namespace)
+    older = spoil_each(picture, "answers", lambda answer: replace(answer, api_keys={**answer.api_keys, 1: 16}), 1)
+    [told] = [each for each in find_wrong_versions(older) if each.reason == "WrongKafkaVersion"]
+    paste(told.unblocks)
+    after = await read(workloads)
+    [own], [container] = before.template["spec"]["containers"], after.template["spec"]["containers"]
+    assert container == {**own, "image": "localhost/kafka:3.9.2"}
+    assert {**after.template, "spec": {**after.template["spec"], "containers": [own]}} == before.template
 
 
 async def test_budgets_that_never_allow_a_disruption(workloads: KubernetesWorkloads, run: Callable[..., Any]) -> None:

@@ -1,5 +1,6 @@
 """Brokers that are too old to migrate: with what they are upgraded, by a person or by the migration."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -20,9 +21,9 @@ def test_an_old_broker_is_told_with_its_release_and_the_commands_of_an_upgrade(f
     assert found.observed == f"Fetch v{fetch}, Kafka {release}"
     ours, _, theirs = found.unblocks.partition("; or do it yourself: ")
     assert ours.startswith("set spec.upgrade.image to an image of Kafka 3.9")
-    pin, image, status = theirs.split("; then ")
+    pin, image, status = re.split("; then,? ", theirs)
     assert pin == "set inter.broker.protocol.version=3.6 on every broker that lacks it"
-    assert image == "kubectl --namespace kafka set image statefulset kafka kafka=REGISTRY/kafka:3.9.2"
+    assert image == "with the tag of your registry, kubectl --namespace kafka set image statefulset kafka kafka=kafka:3.9.2"
     assert status == "kubectl --namespace kafka rollout status statefulset kafka"
 
 
@@ -59,4 +60,4 @@ def test_the_container_that_the_spec_names_is_the_one_to_upgrade():
     old = wanted(brokers=[{"name": "kafka", "container": "broker"}])(spoil_each(
         moment("Preflight"), "answers", lambda told: replace(told, api_keys={**told.api_keys, 1: 11}), 1))
     [found] = [each for each in check("Versions", old).findings if each.reason == "WrongKafkaVersion"]
-    assert " statefulset kafka broker=REGISTRY/kafka:3.9.2; " in found.unblocks
+    assert " statefulset kafka broker=REGISTRY/kafka:3.9.2, " in found.unblocks

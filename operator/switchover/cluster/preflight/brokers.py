@@ -9,6 +9,7 @@ from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture, is_older
 from switchover.cluster.reading import brokers_by_pod, examined, image_of, workloads, zookeeper_of
 from switchover.engine.gate import Verdict, check, fail, info, several, unknown, warn
+from switchover.engine.policy import repository
 from switchover.kafka.releases import JBOD_FROM, NEWEST_FETCH, final_protocol
 from switchover.reasons.cluster import EDITS_CANNOT_BE_WRITTEN, SETTINGS_UNKNOWN
 from switchover.reasons.notes import BROKER_IS_UPGRADED, IDS_WERE_GENERATED, PROTOCOL_VERSION_IS_RAISED
@@ -64,9 +65,7 @@ def _old_release(picture: Picture, name: str, broker_id: int, keys: Mapping[int,
 
 
 def _upgraded(picture: Picture, name: str, release: str) -> Iterator[Verdict]:
-    own = name.rpartition("-")[0]
-    present = next(image_of(brokers, workload) for each, brokers, workload in workloads(picture) if each == own)
-    if present == picture.new_image:
+    if _image(picture, name.rpartition("-")[0]) == picture.new_image:
         yield fail(UPGRADE_CHANGES_NOTHING, f"spec.upgrade.image is the image that {name} runs, and that is older than Kafka"
                    " 3.9", subject="spec.upgrade.image", observed=release, threshold="Kafka 3.9",
                    unblocks="name an image of Kafka 3.9")
@@ -76,6 +75,10 @@ def _upgraded(picture: Picture, name: str, release: str) -> Iterator[Verdict]:
                cure="check that the image has the same layout as the one that runs; nothing else to do")
 
 
+def _image(picture: Picture, workload: str) -> str:
+    return next(image_of(brokers, found) for each, brokers, found in workloads(picture) if each == workload)
+
+
 def _upgrade(picture: Picture, pod: str, broker_id: int) -> str:
     """A rolling upgrade in commands; the protocol version stays, so that it can be undone."""
     workload = pod.rpartition("-")[0]
@@ -83,10 +86,11 @@ def _upgrade(picture: Picture, pod: str, broker_id: int) -> str:
     live = settings.value.get(modes.PROTOCOL_VERSION, "") if isinstance(settings, Known) else ""
     brokers = picture.brokers_of(workload)
     container = brokers.value.container if isinstance(brokers, Known) else picture.broker_sets[workload].container
-    image = kubectl(picture.namespace, "set image statefulset {} {}=REGISTRY/kafka:3.9.2", workload,
-                    container or "CONTAINER")
+    newer = f"{repository(_image(picture, workload)) or 'REGISTRY/kafka'}:3.9.2"
+    image = kubectl(picture.namespace, "set image statefulset {} {}", workload, f"{container or 'CONTAINER'}={newer}")
     return (f"set {modes.PROTOCOL_VERSION}={modes.release_of(live) or 'RELEASE'} on every broker that lacks it;"
-            f" then {image}; then {kubectl(picture.namespace, 'rollout status statefulset {}', workload)}")
+            f" then, with the tag of your registry, {image}; then"
+            f" {kubectl(picture.namespace, 'rollout status statefulset {}', workload)}")
 
 
 def _protocol_trouble(picture: Picture, protocols: Mapping[int, str]) -> Iterator[Verdict]:
