@@ -1,6 +1,6 @@
 """What our adapters read of a group on a real broker, laid into a picture, so that the project's own gates judge it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from patience import stretched
@@ -8,7 +8,7 @@ from switchover.answers.ask import known
 from switchover.answers.clock import WallClock
 from switchover.answers.observed import NOT_ASKED, Known
 from switchover.api.status import Severity
-from switchover.engine.gate import Gate, Verdict
+from switchover.engine.gate import Verdict
 from switchover.groups import preflight
 from switchover.groups.gates.protocol import to_consumer
 from switchover.groups.picture import Picture
@@ -40,22 +40,23 @@ async def sight(
     brokers = {number: await known(groups.broker(address, number), seconds, clock)
                for number, address in cluster.brokers.items()}
     readiness = await known(groups.readiness(group, topics), seconds, clock) if to_consumer(picture) else NOT_ASKED
-    for fact, found in {
+    for fact, answer in {
         "group": seen, "brokers": brokers, "readiness": readiness,
         "partitions": await known(groups.partitions(topics), seconds, clock),
         "coordinated": await known(groups.coordinated(), seconds, clock),
         "offsets_topic": await known(groups.offsets_topic(), seconds, clock),
     }.items():
-        picture = with_fact(picture, fact, found)
+        picture = with_fact(picture, fact, answer)
     return picture
 
 
 def told(picture: Picture) -> set[str]:
     """The reasons of all that Preflight finds and the status would tell, but for what is merely good to know."""
-    return {found.reason for gate in preflight.GATES for found in _all(gate, picture)
-            if found.severity in (Severity.BLOCKER, Severity.WARNING)}
+    return {each.reason for each in found(picture) if each.severity in (Severity.BLOCKER, Severity.WARNING)}
 
 
-def _all(gate: Gate[Picture], picture: Picture) -> tuple[Verdict, ...]:
-    verdict = gate.check(picture)
-    return verdict.findings or (verdict,)
+def found(picture: Picture) -> Iterator[Verdict]:
+    """All that Preflight finds."""
+    for gate in preflight.GATES:
+        verdict = gate.check(picture)
+        yield from verdict.findings or (verdict,)
