@@ -8,7 +8,8 @@ from pathlib import Path
 
 TOOL = r"(kubectl|helm|argocd|flux|switchover|pip|(kafka|zookeeper)-[a-z-]+\.sh|zookeeper-shell)"
 A_TOOL = re.compile(TOOL)
-KAFKAS = re.compile(r"kafka-(acls|configs|consumer-groups|features|groups|log-dirs|metadata-quorum|reassign-partitions|topics)\.sh")
+KAFKAS = re.compile(
+    r"kafka-(acls|configs|consumer-groups|features|groups|log-dirs|metadata-quorum|reassign-partitions|topics)\.sh")
 COMMAND = re.compile(rf"(?<![\w./=-]){TOOL}(?![\w./=\[:-])")
 """The word as a command's first: no part of a name, of a path or of a label."""
 QUOTED = re.compile(r"`[^`\0]*`")
