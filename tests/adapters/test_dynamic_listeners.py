@@ -1,8 +1,5 @@
 """A listener that was added to a broker at run time (KIP-226): what Preflight says of it, and what its cure comes to."""
 
-import asyncio
-import os
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +9,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from adapters.admin import changed
 from adapters.clusters import COMMON
 from adapters.eventually import eventually
-from adapters.servers import KAFKA, libraries
+from adapters.pasting import Tools
 from adapters.test_modes import Story, stories  # noqa: F401 - the fixture
 from switchover.answers.errors import NotListening
 from switchover.answers.observed import Known
@@ -66,9 +63,7 @@ class Added:
         assert f"listeners={self.listeners} and advertised.listeners={self.listeners}" in unblocks
         self.story.broker.restart("")
         assert await self.is_served()
-        command = unblocks[unblocks.index("kafka-configs.sh"):]
-        environment = os.environ | {"PATH": f"{KAFKA / 'bin'}:{os.environ['PATH']}", "KAFKA_LIBS": str(libraries())}
-        await asyncio.to_thread(subprocess.run, ["bash", "-c", command], env=environment, check=True, capture_output=True)
+        Tools(self.story.directory).paste_of(unblocks)
 
 
 def added(directory: Path, stories: list[Story]) -> Added:  # noqa: F811
@@ -76,6 +71,7 @@ def added(directory: Path, stories: list[Story]) -> Added:  # noqa: F811
     return Added(story)
 
 
+@pytest.mark.case("ListenersSetAtRunTime")
 async def test_a_listener_of_run_time_goes_into_the_brokers_configuration(
         tmp_path: Path, stories: list[Story]) -> None:  # noqa: F811
     broker = added(tmp_path, stories)
@@ -89,6 +85,7 @@ async def test_a_listener_of_run_time_goes_into_the_brokers_configuration(
 
 
 @pytest.mark.long
+@pytest.mark.case("ListenersSetAtRunTime")
 async def test_it_is_served_on_kraft_then(tmp_path: Path, stories: list[Story]) -> None:  # noqa: F811
     broker = added(tmp_path, stories)
     await broker.begin()

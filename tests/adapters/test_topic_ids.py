@@ -2,8 +2,6 @@
 them."""
 
 import json
-import os
-import subprocess
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,7 +14,7 @@ from kazoo.client import KazooClient
 from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster, kafka_cluster, patient_wire
 from adapters.eventually import eventually
-from adapters.servers import KAFKA, libraries
+from adapters.pasting import Tools
 from patience import stretched
 from switchover.answers.observed import Known
 from switchover.api.kafka_migration import NodeMode as Mode
@@ -28,8 +26,6 @@ from unit.pictures import BROKERS, NOW, moment, with_fact
 from unit.preflight_pictures import check, topics, wanted
 
 PARTITIONS = 3
-KUBECTL = '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n'
-"""A pod's files are files of this machine."""
 
 
 class Tool:
@@ -40,10 +36,7 @@ class Tool:
         self.path = f"/brokers/topics/{topic}"
         self.client = KazooClient(cluster.zookeeper_connect, timeout=stretched(30))
         self.client.start()
-        (directory / "kubectl").write_text(KUBECTL)
-        (directory / "kubectl").chmod(0o755)
-        self._environment = os.environ | {
-            "PATH": f"{directory}:{KAFKA / 'bin'}:{os.environ['PATH']}", "KAFKA_LIBS": str(libraries())}
+        self._tools = Tools(directory)
 
     @property
     def id(self) -> str | None:
@@ -62,19 +55,20 @@ class Tool:
                 for file in (server.directory / "data").glob(f"{self.topic}-*/partition.metadata")
                 for line in file.read_text().splitlines() if line.startswith("topic_id: ")}
 
-    def loses_the_id(self) -> None:
-        """As an old tool writes a topic's node."""
+    def gets_the_id(self, other: str | None = None) -> None:
+        """As an old tool writes a topic's node: without its id. Or as a person does, with another topic's."""
         fields = json.loads(self.client.get(self.path)[0])
-        self.client.set(self.path, json.dumps({key: fields[key] for key in fields if key != "topic_id"}).encode())
+        del fields["topic_id"]
+        self.client.set(self.path, json.dumps(fields | ({"topic_id": other} if other else {})).encode())
 
-    async def preflight(self) -> Verdict:
-        """What the check says of this topic alone: each pod of the picture answers as one of the brokers."""
+    async def preflight(self, gate: str = "TopicIds", *others: str) -> Verdict:
+        """What a check says of this topic, and of no others than these: each pod of the picture answers as one broker."""
         wire, servers = patient_wire({}), list(self.cluster.brokers.items())
         told = [Known(await wire.examine(server.address, broker_id), NOW) for broker_id, server in servers]
         ids = [Known(await wire.topic_ids(server.address, broker_id), NOW) for broker_id, server in servers]
         tree = KazooZooKeeper(Access(self.cluster.zookeeper_connect))
         try:
-            found = (await tree.topics()).topics[self.topic]
+            found = (await tree.topics()).topics
         finally:
             await tree.close()
         picture = wanted(zookeeper={"connect": self.cluster.zookeeper_connect})(moment("Preflight"))
@@ -82,12 +76,10 @@ class Tool:
             fact: {pod: known[index % len(known)] for index, pod in enumerate(BROKERS.values())}
             for fact, known in (("brokers", told), ("topic_ids", ids))}
         picture = with_fact(picture, "examination", replace(picture.facts.examination, **answers))
-        return check("TopicIds", topics(topics={self.topic: found})(picture))
+        return check(gate, topics(topics={name: found[name] for name in (self.topic, *others)})(picture))
 
-    def paste(self, printed: str) -> None:
-        done = subprocess.run(["bash", "-c", printed[printed.index("("):]], env=self._environment, capture_output=True,
-                              text=True, check=True)
-        assert "nothing was written" not in done.stdout, done.stderr
+    def paste(self, unblocks: str) -> None:
+        assert "nothing was written" not in self._tools.paste_of(unblocks)
 
     def produce(self) -> set[str]:
         """What became of a record to each partition."""
@@ -119,6 +111,7 @@ def tools(tmp_path: Path) -> Iterator[list[Tool]]:
         tool.client.close()
 
 
+@pytest.mark.case("TopicWithoutId")
 async def test_an_id_that_was_lost_is_written_back_and_stays_with_the_next_controller(
         zookeeper_cluster: KafkaCluster, tmp_path: Path, tools: list[Tool]) -> None:
     topic = f"lost-{uuid.uuid4().hex}"
@@ -126,7 +119,7 @@ async def test_an_id_that_was_lost_is_written_back_and_stays_with_the_next_contr
     tools.append(tool := Tool(zookeeper_cluster, topic, tmp_path))
     had = tool.id
     assert (await tool.preflight()).findings == (), "the logs have the id by which they are served"
-    tool.loses_the_id()
+    tool.gets_the_id()
     found = await tool.preflight()
     assert (found.reason, found.subject, found.threshold) == ("TopicWithoutId", topic, had)
     tool.paste(found.unblocks)
@@ -138,13 +131,14 @@ async def test_an_id_that_was_lost_is_written_back_and_stays_with_the_next_contr
 
 
 @pytest.mark.long
+@pytest.mark.case("TopicWithoutId")
 async def test_an_id_that_was_lost_is_written_back_and_every_broker_restarts(tmp_path: Path, tools: list[Tool]) -> None:
     with kafka_cluster(tmp_path, brokers=(1, 2)) as cluster:
         cluster.start_zookeeper_mode()
         create_topic(cluster.bootstrap, "orders", PARTITIONS, replicas=2)
         tools.append(tool := Tool(cluster, "orders", tmp_path))
         had = tool.id
-        tool.loses_the_id()
+        tool.gets_the_id()
         tool.paste((await tool.preflight()).unblocks)
         await tool.is_whole()
         for broker in cluster.brokers:
@@ -153,7 +147,28 @@ async def test_an_id_that_was_lost_is_written_back_and_every_broker_restarts(tmp
         assert tool.ids_on_disks() == {tool.id} == {had}
 
 
+@pytest.mark.case("TopicsShareAnId", "TopicIdDiffers")
+async def test_a_node_that_was_copied_gets_the_id_by_which_its_topic_is_served(
+        zookeeper_cluster: KafkaCluster, tmp_path: Path, tools: list[Tool]) -> None:
+    topic, other = f"copied-{uuid.uuid4().hex}", f"real-{uuid.uuid4().hex}"
+    for name in (topic, other):
+        create_topic(zookeeper_cluster.bootstrap, name, PARTITIONS)
+    tools.append(tool := Tool(zookeeper_cluster, topic, tmp_path))
+    had = tool.id
+    tool.gets_the_id(json.loads(tool.client.get(f"/brokers/topics/{other}")[0])["topic_id"])
+    assert (await tool.preflight("Topics", other)).reason == "TopicsShareAnId"
+    found = await tool.preflight("TopicIds", other)
+    assert (found.reason, found.subject, found.threshold) == ("TopicIdDiffers", topic, had)
+    tool.paste(found.unblocks)
+    assert (await tool.preflight("Topics", other)).outcome is Outcome.PASS
+    tool.client.delete("/controller")
+    await eventually(tool.controller, lambda there: there)
+    await tool.is_whole()
+    assert tool.ids_on_disks() == {tool.id} == {had}
+
+
 @pytest.mark.long
+@pytest.mark.case("TopicIdDiffers")
 @pytest.mark.parametrize("restarted", [0, 1, 2])
 async def test_an_id_that_a_controller_replaced_is_taken_from_the_disks(
         restarted: int, tmp_path: Path, tools: list[Tool]) -> None:
@@ -163,7 +178,7 @@ async def test_an_id_that_a_controller_replaced_is_taken_from_the_disks(
         create_topic(cluster.bootstrap, "orders", PARTITIONS, replicas=2, config={"min.insync.replicas": "1"})
         tools.append(tool := Tool(cluster, "orders", tmp_path))
         had = tool.id
-        tool.loses_the_id()
+        tool.gets_the_id()
         tool.client.delete("/controller")
         await eventually(tool.tree_id, lambda found: found not in (None, had))
         for broker in list(cluster.brokers)[:restarted]:
