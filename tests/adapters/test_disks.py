@@ -8,8 +8,9 @@ import pytest
 
 from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster
+from adapters.pasting import Tools
 from adapters.servers import ServerError
-from patience import stretched
+from patience import stretched, until
 from switchover.api.job_message import LARGEST
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.door import mount
@@ -119,9 +120,11 @@ def test_a_report_that_cannot_be_written_ends_with_0_and_keeps_no_broker_down(tm
     subprocess.run([*shell, "-c", script, reports.DISKS, str(tmp_path)], check=True, timeout=stretched(60))
 
 
-def test_real_kafka_refuses_what_the_report_calls_formatted_and_takes_the_cure(own_cluster: KafkaCluster) -> None:
-    """A broker on plain ZooKeeper; its directory is made version 1 and 0 as its runbook says
-    (docs/runbooks/brokers.md#logdirectoryformatted)."""
+@pytest.mark.case("LogDirectoryFormatted", "TopicIdMissingOnDisk")
+def test_real_kafka_refuses_what_the_report_calls_formatted_and_takes_the_cure(
+        own_cluster: KafkaCluster, tmp_path: Path) -> None:
+    """A broker on plain ZooKeeper; its directory is made version 1, and 0 by the runbook's command. A missing topic id comes
+    with the restart."""
     own_cluster.start_zookeeper_mode()
     broker = own_cluster.brokers[1]
     create_topic(own_cluster.bootstrap, "orders", 3)
@@ -138,7 +141,13 @@ def test_real_kafka_refuses_what_the_report_calls_formatted_and_takes_the_cure(o
     assert report(SHELLS[0], broker.directory) == DiskReport(1, healthy.partitions, 1, 0, (str(meta.parent),), ())
     with pytest.raises(ServerError, match="only support version 0"):
         broker.start(own_cluster.broker_properties(1, Mode.ZOOKEEPER))
-    meta.write_text(f"version=0\nbroker.id=1\ncluster.id={cluster_id[1]}\n")
+    Tools(tmp_path).paste_page("brokers", "LogDirectoryFormatted", " sed ", POD="kafka-1",
+                               CONTAINER="kafka", DIRECTORY=str(meta.parent))
+    assert meta.read_text() == f"version=0\nbroker.id=1\ncluster.id={cluster_id[1]}\n"
+    (meta.parent / "orders-1" / "partition.metadata").unlink()
+    nameless = report(SHELLS[0], broker.directory)
+    assert nameless is not None
+    assert (nameless.formatted, nameless.nameless) == (0, 1)
     broker.start(own_cluster.broker_properties(1, Mode.ZOOKEEPER))
     own_cluster.wait_for_brokers()
-    assert report(SHELLS[0], broker.directory) == healthy
+    until(lambda: report(SHELLS[0], broker.directory) == healthy, "the broker has written the topic's id")
