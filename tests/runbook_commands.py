@@ -32,6 +32,10 @@ UNTRIED = {
     "kafka-groups.sh --bootstrap-server kafka:9092 --list": "a tool of Kafka 4 alone, of which the tests have servers only",
 }
 """What no test runs: why."""
+OF_CASES = re.compile(
+    r"kafka-reassign-partitions\.sh .* --reassignment-json-file |zookeeper-shell\.sh \S+ "
+    r"(delete /(migration|controller|consumers/GROUP/ids)|[gs]et /controller_epoch|ls -R /brokers/topics |stat /consumers/)")
+"""What tests/adapters/test_cases_*.py run in the state in which a page gives it."""
 
 
 @dataclass(frozen=True)

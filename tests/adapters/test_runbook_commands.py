@@ -17,7 +17,7 @@ from adapters.clusters import KafkaCluster, kafka_cluster, node
 from adapters.formatted import random_id
 from adapters.servers import KAFKA, libraries
 from patience import stretched, until
-from runbook_commands import IN_A_POD, UNTRIED, Command, commands
+from runbook_commands import IN_A_POD, OF_CASES, UNTRIED, Command, commands
 from switchover.api.kafka_migration import NodeMode as Mode
 
 ONE_JVM = Path(__file__).with_name("ToolsInOneJvm.java")
@@ -154,7 +154,8 @@ SEEN = {
     "kafka-topics.sh .* __consumer_offsets": "__consumer_offsets", "kafka-topics.sh": TOPIC,
     "kubectl exec \\S+ (--container \\S+ )?-- tar": "", "(kubectl exec .* )?switchover lag": f"{GROUP} +Stable|more samples",
     "echo cons": r"/127\.",
-    "zookeeper-shell.sh \\S+ create": "Created /brokers", "zookeeper-shell.sh \\S+ get /migration": "kraft_metadata_offset",
+    "zookeeper-shell.sh \\S+ create": "Created /brokers", "zookeeper-shell.sh \\S+ delete /consumers/": "",
+    "zookeeper-shell.sh \\S+ get /migration": "kraft_metadata_offset",
     "zookeeper-shell.sh \\S+ get /controller": '"kraftControllerEpoch"', "zookeeper-shell.sh \\S+ ls /brokers/ids": r"\[1\]",
     "zookeeper-shell.sh \\S+ (get|stat) (-s )?/brokers/topics/TOPIC": "topic_id|dataVersion = ",
     "zookeeper-shell.sh \\S+ (get|ls) (-s |-R )?/consumers/": r"\[a\]|the mode|owners/orders/0|271828",
@@ -166,6 +167,7 @@ KAFKA_4 = re.compile(r"kafka-features\.sh ")
 def of_kafka(*, newer: bool) -> list[Command]:
     """Each text once; what takes offsets away is last."""
     found = {each.text: each for each in reversed(commands()) if each.asks_kafka and each.text not in UNTRIED
+             and not OF_CASES.match(each.text)
              and (KAFKA_4.match(each.text) is not None) == newer}
     pages = sorted(found.values(), key=lambda each: [each.text for each in commands()].index(each.text))
     return sorted(pages, key=lambda each: bool(re.search("--reset-offsets|--delete-offsets", each.text)))
