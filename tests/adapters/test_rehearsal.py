@@ -14,20 +14,28 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionLoss
 from kazoo.security import make_acl, make_digest_acl
 
+from adapters import records
+from adapters.admin import create_topic
+from adapters.clusters import kafka_cluster
+from adapters.pasting import Tools
 from adapters.rehearsals import pids, rehearsed, running, with_classes
 from adapters.servers import ZooKeeperServer, srvr
-from fakes.planted_trees import FAULTS, Nodes, clean, planted
+from adapters.test_zookeeper import writer
+from fakes.metadata_sides import config
+from fakes.planted_trees import FAULTS, READ, Nodes, acls, clean, planted
 from patience import stretched
+from printed import changing
 from switchover.answers import memory
 from switchover.answers.errors import Refused, Unreachable
 from switchover.api.job_message import NONCE
+from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.api.status import Severity
 from switchover.cli import rehearse_replica
 from switchover.cli.rehearse_replica import conduct
 from switchover.cluster.rehearsal import pack
 from switchover.cluster.rehearsal import report as reports
 from switchover.cluster.rehearsal.processes import SharedDirectory
-from switchover.cluster.rehearsal.report import TREE_DIGEST, Report
+from switchover.cluster.rehearsal.report import TREE_DIGEST, ZOOKEEPER, Report
 from switchover.cluster.rehearsal.settings import masked
 from switchover.network.credentials import Access
 from switchover.zookeeper.client.copying import NODE_BYTES, KazooTree
@@ -93,6 +101,37 @@ async def test_several_faults_that_each_end_it_are_found_in_one_rehearsal_and_so
         ("BrokersWouldEnd", "/config/topics/topic-2")}
     assert {subject for _, subject in said} >= {"/config/clients/evil"}
     assert all(each.severity is Severity.BLOCKER for each in found.findings if (each.reason, each.subject) not in TOLD)
+
+
+@pytest.mark.case("CopyWouldFail")
+async def test_what_is_deleted_by_the_commands_of_a_report_is_the_fault_alone(tmp_path: Path) -> None:
+    """On a real cluster, whose broker starts with what is left; a name is no command."""
+    faults = {"/config/clients/it's $(evil)": config({"owner": "team-a"}), "/kafka-acl/Topic/evil": acls(READ, version=2)}
+    with kafka_cluster(tmp_path / "cluster") as cluster:
+        cluster.start_zookeeper_mode()
+        create_topic(cluster.bootstrap, "orders")
+        records.write(cluster.bootstrap, "orders")
+        with writer(cluster.zookeeper_connect) as client:
+            for path, data in faults.items():
+                client.create(path, data, makepath=True)
+            before = await exported(cluster.zookeeper, client)
+            (first := tmp_path / "first").mkdir()
+            found = await rehearsed(first, before.nodes)
+            assert told(found) == {("CopyWouldFail", path) for path in faults}
+            tools = Tools(tmp_path)
+            for finding, made in zip(found.at(cluster.zookeeper_connect).findings, found.findings, strict=True):
+                line = changing(made.cure)[0].replace(ZOOKEEPER, cluster.zookeeper_connect)
+                assert finding.cure.endswith(f": {line}")
+                tools.paste(line)
+            after = await exported(cluster.zookeeper, client)
+        assert dict(before.nodes.items() - after.nodes.items()) == faults
+        assert after.nodes.items() <= before.nodes.items()
+        (second := tmp_path / "second").mkdir()
+        mended = await rehearsed(second, after.nodes)
+        assert (mended.passed, mended.findings) == (True, ())
+        cluster.brokers[1].restart(cluster.broker_properties(1, Mode.ZOOKEEPER))
+        cluster.wait_for_brokers()
+        records.read(cluster.bootstrap, "orders")
 
 
 @pytest.mark.long
