@@ -2,24 +2,30 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from confluent_kafka import Producer
 
 from adapters.admin import create_topic
 from adapters.clusters import KafkaCluster, kafka_cluster, patient_wire
 from adapters.eventually import eventually
+from adapters.pasting import Tools
 from adapters.servers import free_port
 from adapters.suspended import debugged, suspended
 from patience import stretched
 from switchover.answers.clock import WallClock
 from switchover.answers.observed import Known, Observed
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.cluster.facts import whole_of
+from switchover.cluster.facts import CaughtUp, whole_of
+from switchover.cluster.gates.replicas import FOLLOWERS_TAKEN_BACK
 from switchover.cluster.observe.brokers import CaughtUpWatch, ForwardingWatch, ask_each
 from switchover.kafka.client.nodes import KafkaWire
 from switchover.kafka.node import WholeView
 from switchover.network.addresses import Address
+from unit.kraft_gates import dual_write
+from unit.pictures import NOW, with_fact
 
 TOPIC = "orders"
 WIRE, CLOCK = patient_wire({}), WallClock()
@@ -47,6 +53,12 @@ class Sight:
         assert isinstance(found, Known)
         return {(each.leader, each.follower) for each in found.value if each.topic == TOPIC}
 
+    async def for_a_minute(self) -> Known[tuple[CaughtUp, ...]]:
+        """What it sees now, as if it had for so long."""
+        found = await self._watch.look(WIRE, self._brokers, await self.views())
+        assert isinstance(found, Known)
+        return Known(tuple(replace(each, since=NOW - 60) for each in found.value if each.topic == TOPIC), NOW)
+
 
 def write(cluster: KafkaCluster, records: int) -> None:
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "1"})
@@ -55,16 +67,17 @@ def write(cluster: KafkaCluster, records: int) -> None:
     assert producer.flush(stretched(60)) == 0
 
 
+@pytest.mark.case("LeaderStuck")
 async def test_a_leader_that_lost_its_way_to_the_controller_is_told_from_a_follower_that_is_behind(tmp_path: Path) -> None:
     """Its thread for AlterPartition stands still; the third form in docs/facts/kraft.md#a-leader-that-takes-nobody-back."""
-    with kafka_cluster(tmp_path, brokers=(1, 2, 3)) as cluster:
+    with kafka_cluster(tmp_path, brokers=(0, 1, 2)) as cluster:
         ports = {number: free_port() for number in cluster.brokers}
         for number, server in cluster.brokers.items():
             server.java_options = debugged(ports[number])
         cluster.start_zookeeper_mode("controlled.shutdown.enable=true\n")
         create_topic(cluster.bootstrap, TOPIC, replicas=3)
         sight = Sight(cluster)
-        [(leader, _)] = await eventually(sight.isr, lambda found: {isr for _, isr in found} == {frozenset({1, 2, 3})})
+        [(leader, _)] = await eventually(sight.isr, lambda found: {isr for _, isr in found} == {frozenset({0, 1, 2})})
         controller = next(view.controller_id for view in whole_of(await sight.views()).values())
         follower = next(number for number in cluster.brokers if number not in (leader, controller))
         stopped = cluster.brokers[follower]
@@ -78,13 +91,12 @@ async def test_a_leader_that_lost_its_way_to_the_controller_is_told_from_a_follo
                 write(cluster, 100)
                 await asyncio.sleep(0.3)
                 assert await sight.caught_up() == {(leader, follower)}
-            assert await sight.isr() == {(leader, frozenset({1, 2, 3} - {follower}))}
-            cluster.brokers[leader].kill()                     # to stop, it would wait for that thread
-        others = frozenset({1, 2, 3} - {leader})
-        await eventually(sight.isr, lambda found: {isr for _, isr in found} == {others})
-        cluster.brokers[leader].java_options = ""
-        cluster.brokers[leader].start(cluster.broker_properties(leader, Mode.ZOOKEEPER))
-        await eventually(sight.isr, lambda found: {isr for _, isr in found} == {frozenset({1, 2, 3})})
+            assert await sight.isr() == {(leader, frozenset({0, 1, 2} - {follower}))}
+            found = FOLLOWERS_TAKEN_BACK.check(with_fact(dual_write(), "caught_up", await sight.for_a_minute()))
+            assert (found.reason, found.subject) == ("LeaderStuck", f"kafka-{leader}")
+            # to stop, it would wait for that thread
+            Tools(tmp_path, {found.subject: cluster.brokers[leader]}, grace=0).paste_of(found.unblocks)
+        await eventually(sight.isr, lambda found: {isr for _, isr in found} == {frozenset({0, 1, 2})})
         assert await sight.caught_up() == set()
 
 
