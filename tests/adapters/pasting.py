@@ -56,7 +56,7 @@ class Tools:
     def paste_page(self, page: str, section: str = "", like: str = "^(?!switchover )", **names: str) -> list[str]:
         """What each command of a runbook's section that looks so prints, in its order, with these in place of what a person
         puts in. There is no operator here."""
-        return [self.paste(each.filled(names)) for each in runbook_commands.commands()
+        return [self.paste(each.filled(names) if names else each.text) for each in runbook_commands.commands()
                 if (each.page, each.section) == (page, section) and re.search(like, each.text)]
 
     def _does(self, asked: list[str]) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from adapters.clusters import patient_wire
 from adapters.formatted import lay_out
+from adapters.pasting import Tools
 from adapters.servers import KafkaServer, ZooKeeperServer, free_port
 from adapters.test_zookeeper import opened, writer
 from fakes.planted_trees import planted
@@ -97,7 +98,8 @@ async def test_dual_write_begins_once_the_quota_is_put_right(tmp_path: Path, fau
         assert not await found.quotas()
 
 
-async def test_dual_write_goes_on_once_partitions_have_a_state(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", ["the operator", pytest.param("hand", marks=pytest.mark.long)])
+async def test_dual_write_goes_on_once_partitions_have_a_state(tmp_path: Path, by: str) -> None:
     """As after a topic grew and the leading controller was another one before ZooKeeper had its partitions
     (docs/facts/kraft.md#a-topic-that-grows-while-the-leader-changes)."""
     async with claimed(tmp_path) as found:
@@ -114,7 +116,11 @@ async def test_dual_write_goes_on_once_partitions_have_a_state(tmp_path: Path) -
         async with opened(found.connect + found.chroot) as zookeeper:
             missing = await zookeeper.stateless()
             assert set(missing) == {("topic-3", 1)}
-            await zookeeper.create_states(missing, (await zookeeper.state()).controller_epoch)
+            if by == "hand":
+                Tools(tmp_path).paste_page("dual-write", "PartitionsWithoutState", ZOOKEEPER=found.connect + found.chroot,
+                                           TOPIC="topic-3", **{"N": "1"})
+            else:
+                await zookeeper.create_states(missing, (await zookeeper.state()).controller_epoch)
         await found.reaches(stands)
         with writer(found.connect) as client:
             state, stat = client.get(f"{found.chroot}/brokers/topics/topic-3/partitions/1/state")
