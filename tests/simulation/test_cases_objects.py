@@ -5,7 +5,7 @@ import pytest
 
 from fakes.api_server import copied
 from simulation.migration_world import MigrationWorld
-from simulation.moments import quiet_for, until_step, waits_for
+from simulation.moments import before_finalize, quiet_for, until_step, waits_for
 from simulation.pasting import commands, paste, paste_for
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import names
@@ -62,6 +62,24 @@ def test_a_node_is_uncordoned(world: MigrationWorld) -> None:
     paste_for(world, "NodeCordoned")
     assert world.api.objects["nodes", "node-2"]["spec"] == {}
     world.goes_on(whole=False)
+
+
+@pytest.mark.case("WouldRestart")
+def test_a_template_that_would_restart_brokers_is_the_one_that_they_run_again(world: MigrationWorld) -> None:
+    before_finalize(world)
+    world.kubelet.keeps_history = True
+    world.timeline.wait(1)
+    world.advance()
+    template = copied(world.api.objects[KAFKA]["spec"]["template"])
+    world.api.edit(*KAFKA, lambda found: found["spec"]["template"]["metadata"].update(annotations={"restartedAt": "now"}))
+    starts = dict(world.kafka.starts)
+    assert world.live(world.approved_and(lambda: waits_for(world, "WouldRestart"), only=("Finalize",)))
+    quiet_for(world, 30)
+    paste_for(world, "WouldRestart", "rollout undo")
+    assert world.api.objects[KAFKA]["spec"]["template"] == template
+    assert world.live(world.approved_and(lambda: world.step == "ReleaseZooKeeper"))
+    assert {pod: count for pod, count in world.kafka.starts.items() if "controller" not in pod[0]} == {
+        pod: count for pod, count in starts.items() if "controller" not in pod[0]}
 
 
 @pytest.mark.case("OwnTemplate")
