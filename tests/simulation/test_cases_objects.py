@@ -1,5 +1,6 @@
 """Cases: what a person is asked to change of objects, so that a migration goes on."""
 
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from simulation.moments import before_finalize, quiet_for, until_step, waits_for
 from simulation.pasting import commands, paste, paste_for
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import names
+from switchover.cluster.door.mount import VOLUME
 from switchover.cluster.rehearsal.report import Report, as_message
 
 KAFKA = ("statefulsets", "kafka")
@@ -80,6 +82,32 @@ def test_a_template_that_would_restart_brokers_is_the_one_that_they_run_again(wo
     assert world.live(world.approved_and(lambda: world.step == "ReleaseZooKeeper"))
     assert {pod: count for pod, count in world.kafka.starts.items() if "controller" not in pod[0]} == {
         pod: count for pod, count in starts.items() if "controller" not in pod[0]}
+
+
+@pytest.mark.case("RevertedByGitOps")
+def test_a_strategy_and_a_template_that_were_changed_back_are_ours_again(world: MigrationWorld) -> None:
+    until_step(world, "MoveBrokers", 1)
+    world.kubelet.keeps_history = True
+    world.timeline.wait(1)
+    world.advance()
+    ours = copied(world.api.objects[KAFKA]["spec"])
+
+    def revert(found: Any) -> None:
+        """What an apply leaves that knows every mount but ours; every pod has that revision, as far as Kubernetes goes."""
+        container = found["spec"]["template"]["spec"]["containers"][0]
+        container["volumeMounts"] = [mount for mount in container["volumeMounts"] if mount["name"] != VOLUME]
+
+    world.api.edit(*KAFKA, revert)
+    assert world.live(lambda: waits_for(world, "RevertedByGitOps"))
+    quiet_for(world, 30)
+    starts = dict(world.kafka.starts)
+    paste_for(world, "RevertedByGitOps", "rollout undo")
+    world.api.edit(*KAFKA, lambda found: found["spec"].update(updateStrategy={"type": "RollingUpdate"}))
+    assert world.live(lambda: waits_for(world, "RevertedByGitOps"))
+    paste_for(world, "RevertedByGitOps", "OnDelete")
+    assert world.api.objects[KAFKA]["spec"] == ours
+    assert world.kafka.starts == starts
+    world.goes_on(whole=False)
 
 
 @pytest.mark.case("OwnTemplate")
