@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from kio.schema.errors import ErrorCode
 
 from adapters.clusters import KRaftNode
@@ -23,6 +24,7 @@ from switchover.engine.gate import Verdict
 from switchover.groups.coordination.preflight import find_hazards
 from switchover.groups.facts import Stored, StoreSample
 from switchover.groups.picture import Picture
+from switchover.groups.reading import raise_message_bytes
 from switchover.kafka.client.offsets import WireOffsets
 from switchover.lag.samples import NONE
 from switchover.lag.window import Asked, Offsets
@@ -97,3 +99,21 @@ async def test_offsets_that_are_left_over_in_kafka_are_deleted_and_no_others(new
         Named(orders, 0): NONE, Named(orders, 1): NONE, Named(other, 0): 3}
     assert {each: read.end for each, read in after.items()} == {each: read.end for each, read in before.items()}
     assert (await offsets(bystander))[Named(orders, 0)].committed == 7
+
+
+@pytest.mark.case("RecordTooLarge")
+def test_the_topic_of_offsets_takes_a_larger_batch(newest_kafka: KRaftNode) -> None:
+    """Whatever the topic has besides stays."""
+    servers = str(newest_kafka.address)
+    admin, resource = AdminClient({"bootstrap.servers": servers}), ConfigResource(ResourceType.TOPIC, "__consumer_offsets")
+    committed(servers, uuid4().hex, [TopicPartition(created(servers), 0, 0)])
+
+    def settings() -> dict[str, str]:
+        entries = admin.describe_configs([resource])[resource].result(stretched(30))
+        return {name: entry.value for name, entry in entries.items()}
+
+    before, picture = settings(), moment("old")
+    spec = picture.spec.evolve(kafka={"bootstrapServers": servers})
+    wanted = int(before["max.message.bytes"]) + 1
+    paste(raise_message_bytes(replace(picture, spec=spec), wanted), KAFKA / "bin", KAFKA_LIBS=str(libraries()))
+    assert settings() == before | {"max.message.bytes": str(wanted)}

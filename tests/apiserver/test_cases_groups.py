@@ -13,6 +13,7 @@ from apiserver.test_member_deployments import TOTAL, Roll, roll
 from switchover.answers.observed import Known
 from switchover.api.consumer_group_migration import ContainerChange
 from switchover.engine.gate import Verdict
+from switchover.groups.gates.ending import check_audit
 from switchover.groups.gates.on_record import check_record_holds
 from switchover.groups.gates.workloads import check_ours
 from switchover.groups.picture import Fleet, Picture
@@ -23,9 +24,10 @@ from switchover.kubernetes import names
 from switchover.kubernetes.client.api_server import ApiServer
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.members import MemberWorkload
+from switchover.kubernetes.workloads import JobState
 from switchover.network.addresses import Address
 from switchover.network.credentials import KAFKA, allowed_servers
-from unit.group_pictures import NOW, UID, moment, spec_of, with_fact, workload_of
+from unit.group_pictures import NOW, UID, audited, moment, spec_of, with_fact, workload_of
 
 __all__ = ["roll"]                                      # a fixture
 Kubectl = Callable[..., Any]
@@ -231,7 +233,7 @@ async def test_a_revision_of_somebody_elses_is_deleted_and_written_again(
     assert (await read(workloads)).pods.keys() == original.pods.keys()
 
 
-@pytest.mark.case("KafkaUnknown", "ZooKeeperUnknown")
+@pytest.mark.case("ZooKeeperUnknown")
 @pytest.mark.parametrize("before", ["", "kafka-0.kafka:9092"])
 async def test_the_owner_of_a_secret_lets_it_go_to_more_servers(
         workloads: KubernetesWorkloads, apply: Callable[..., None], paste: Paste, namespace: str, before: str) -> None:
@@ -248,3 +250,13 @@ async def test_the_owner_of_a_secret_lets_it_go_to_more_servers(
     after = await workloads.client_properties("kafka-client")
     assert after["sasl.jaas.config"] == others["sasl.jaas.config"]
     assert after[KAFKA].startswith(before), "what it named stays"
+
+
+@pytest.mark.case("AuditFailed", "AuditIndeterminate", "AuditUnknown", "AuditViolations")
+def test_an_audit_is_run_again_once_its_job_is_deleted(kubectl: Kubectl, paste: Paste, namespace: str) -> None:
+    """Whatever it found: the operator creates a Job that is not there."""
+    for name in ("to-consumer-audit-1", "of-others"):
+        kubectl("--namespace", namespace, "create", "job", name, "--image", "localhost/pipeline:1")
+    found = with_fact(replace(moment("Audit", "TTTTTT"), namespace=namespace), "audit", Known(audited(JobState.FAILED), NOW))
+    paste(check_audit(found).unblocks or "")
+    assert kubectl("--namespace", namespace, "get", "jobs", "--output", "name").stdout.split() == ["job.batch/of-others"]

@@ -12,12 +12,12 @@ from apiserver.kubelet import run_as_kubelet
 from patience import Patience
 from switchover.answers.errors import Fenced, Refused
 from switchover.api.kafka_migration import NodeMode as Mode
-from switchover.cluster import template
+from switchover.cluster import names, template
 from switchover.cluster.gates.workloads import check_no_pod_would_restart, check_replicas_unchanged, check_template_is_ours
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.brokers import find_wrong_versions
 from switchover.cluster.preflight.configuration import find_budgets
-from switchover.cluster.preflight.objects import find_budgets_in_the_way
+from switchover.cluster.preflight.objects import find_budgets_in_the_way, find_missing_objects
 from switchover.cluster.preflight.ownership import find_other_owners
 from switchover.engine.gate import Verdict
 from switchover.kubernetes import gitops
@@ -345,6 +345,59 @@ async def with_pods(workloads: KubernetesWorkloads, image: str = "localhost/kafk
             return found
         await asyncio.sleep(0.1)
     raise AssertionError(f"its pods are {found.pods}, its revision {found.update_revision}")
+
+
+@pytest.mark.case("BudgetAllowsNothing")
+async def test_a_budget_that_allows_nothing_lets_one_broker_go_after_the_command_that_is_printed(
+        server: ApiServer, workloads: KubernetesWorkloads, run: Callable[..., Any], paste: Callable[..., None],
+        namespace: str) -> None:
+    run("apply", "-f", "-", manifest=stateful_set())
+    run("apply", "-f", "-", manifest={
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "strict"},
+        "spec": {"minAvailable": 2, "selector": {"matchLabels": LABELS}}})
+    for pod in (await with_pods(workloads)).pods.values():
+        await run_as_kubelet(server, pod)
+
+    async def found() -> list[Verdict]:
+        for _ in Patience(30).looks():
+            workload = await read(workloads)
+            if all(pod.ready for pod in workload.pods.values()) and workload.budgets == ("strict",):
+                break
+            await asyncio.sleep(0.1)
+        picture = replace(moment("Preflight"), namespace=namespace)
+        picture = spoil_workload(picture, pods=workload.pods, strict_budgets=workload.strict_budgets)
+        return [each for each in find_budgets_in_the_way(picture) if each.reason == "BudgetAllowsNothing"]
+
+    for _ in Patience(30).looks():                       # the disruption controller counts
+        if told := await found():
+            break
+        await asyncio.sleep(0.1)
+    assert [each.subject for each in told] == ["PodDisruptionBudget strict"]
+    paste(told[0].unblocks)
+    for _ in Patience(30).looks():
+        if not await found():
+            break
+        await asyncio.sleep(0.1)
+    assert await found() == []
+    assert (await read(workloads)).budgets == ("strict",), "it goes on guarding the brokers"
+
+
+@pytest.mark.case("ClaimedByAnother")
+async def test_the_claim_of_a_migration_that_is_gone_is_taken_off_by_the_command_that_is_printed(
+        workloads: KubernetesWorkloads, run: Callable[..., Any], paste: Callable[..., None], namespace: str) -> None:
+    run("apply", "-f", "-", manifest=stateful_set())
+    run("annotate", "statefulset", "kafka", f"{names.CLAIM}=uid-of-another", "switchover.test/theirs=stays")
+
+    async def found() -> list[Verdict]:
+        picture = spoil_workload(replace(moment("Preflight"), namespace=namespace),
+                                 claimed_by=(await read(workloads)).claimed_by)
+        return [each for each in find_missing_objects(picture) if each.reason == "ClaimedByAnother"]
+
+    [told] = await found()
+    assert "uid-of-another" in told.message
+    paste(told.unblocks)
+    assert await found() == []
+    assert "stays" in run("get", "statefulset", "kafka", "--output", "jsonpath={.metadata.annotations}").stdout
 
 
 @pytest.mark.case("WouldRestart")

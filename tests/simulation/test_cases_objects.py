@@ -5,13 +5,16 @@ from typing import Any
 import pytest
 
 from fakes.api_server import copied
-from simulation.migration_world import MigrationWorld
+from fakes.kafka_ports import SimulatedZooKeeper
+from simulation.migration_world import NAME, MigrationWorld
 from simulation.moments import before_finalize, quiet_for, until_step, waits_for
 from simulation.pasting import commands, paste, paste_for
+from switchover.answers.errors import NotListening, Refused
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import names
 from switchover.cluster.door.mount import VOLUME
 from switchover.cluster.rehearsal.report import Report, as_message
+from switchover.network.addresses import Address
 
 KAFKA = ("statefulsets", "kafka")
 FLUX = "kustomize.toolkit.fluxcd.io"
@@ -130,3 +133,64 @@ def test_a_template_of_the_users_own_is_handed_over_to_by_one_field(world: Migra
     assert world.run_to_the_end()
     assert {node.marker for node in world.kafka.nodes.values() if node.is_broker} == {""}
     assert {node.mode for node in world.kafka.nodes.values() if node.is_broker} == {Mode.KRAFT}
+
+
+def with_zookeeper(world: MigrationWorld) -> None:
+    """Its StatefulSet stands behind the Service that the migration names; its pods are played by the world."""
+    world.kubelet._due |= {("zoo", number): float("inf") for number in range(3)}
+    labels = {"app": "zookeeper"}
+    world.api.add("v1", "Service", "services", "zookeeper", spec={"selector": labels})
+    world.api.add("apps/v1", "StatefulSet", "statefulsets", "zoo", spec={
+        "replicas": 3, "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": []}}})
+
+
+def follow(world: MigrationWorld) -> None:
+    """Its pods end with what the StatefulSet wants."""
+    world.kafka.zookeeper_stopped = world.api.objects["statefulsets", "zoo"]["spec"]["replicas"] == 0
+
+
+def approved_until(world: MigrationWorld, reason: str) -> None:
+    """Everything is approved until it waits for that, which nobody does."""
+    assert world.live(lambda: waits_for(world, reason) or (world.approve_what_waits() or False))
+
+
+@pytest.mark.case("ZooKeeperRuns", "NotBackWithoutZooKeeper")
+def test_zookeeper_is_scaled_away_and_back_and_away_again(world: MigrationWorld) -> None:
+    before_finalize(world)
+    with_zookeeper(world)
+    world.api.edit("kafkamigrations", NAME, lambda found: found["spec"]["gates"].update(stepPatienceSeconds=60))
+    approved_until(world, "ZooKeeperRuns")
+    world.kafka.refuses = {(f"kafka-{n}", Mode.KRAFT) for n in range(3)}
+    paste_for(world, "ZooKeeperRuns")
+    follow(world)
+    assert world.kafka.zookeeper_stopped
+    assert world.live(lambda: waits_for(world, "NotBackWithoutZooKeeper"))
+    [start] = commands(world, "NotBackWithoutZooKeeper")
+    paste(world, start.replace("=N", "=3"))                 # how many there were behind the Service a person knows
+    follow(world)
+    assert not world.kafka.zookeeper_stopped
+    world.kafka.refuses.clear()
+    assert world.live(lambda: waits_for(world, "ZooKeeperRuns"))
+    paste_for(world, "ZooKeeperRuns")
+    follow(world)
+    assert world.run_to_the_end()
+    assert {world.kafka.nodes[f"kafka-{n}"].mode for n in range(3)} == {Mode.KRAFT}
+
+
+@pytest.mark.case("ZooKeeperUnverified")
+def test_a_zookeeper_that_says_nothing_of_its_clients_is_scaled_away(
+        world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def connections(zookeeper: SimulatedZooKeeper, server: Address) -> int:
+        if zookeeper._kafka.zookeeper_stopped:
+            raise NotListening(f"nobody listens at {server}")
+        raise Refused("srvr is not executed because it is not in the whitelist")
+
+    monkeypatch.setattr(SimulatedZooKeeper, "connections", connections)
+    before_finalize(world)
+    with_zookeeper(world)
+    approved_until(world, "ZooKeeperUnverified")
+    quiet_for(world, 30)
+    paste_for(world, "ZooKeeperUnverified")
+    follow(world)
+    assert world.run_to_the_end()

@@ -54,7 +54,7 @@ def test_one_that_appears_in_the_middle_stops_the_next_batch(world: MigrationWor
     until_step(world, "MoveBrokers", 1)
     world.kafka.old_groups["orders"] = OLD
     assert world.live(lambda: waits_for(world, "GroupOnZooKeeper"))
-    assert "no further batch starts" in told(world, "GroupOnZooKeeper")["message"]
+    assert "so no more batches start" in told(world, "GroupOnZooKeeper")["message"]
     quiet_for(world, 120)
     assert sum(node.mode == Mode.KRAFT for node in world.kafka.nodes.values()) == 1
     gone(world, whole)

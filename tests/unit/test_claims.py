@@ -29,7 +29,7 @@ PLAIN = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
 
 LEFT = {
     "../README": 2, "../helm/switchover/README": 1, "disaster": 1, "guide/group-deployments": 2, "guide/group-rollback": 1,
-    "guide/group-steps": 3, "guide/group-tools": 1, "guide/groups": 1, "guide/prepare": 1, "kafka-4": 1,
+    "guide/group-steps": 3, "guide/group-tools": 1, "guide/groups": 1, "guide/prepare": 1, "kafka-4": 1, "lag": 1,
     "pipeline/README": 1, "pipeline/baseline": 1, "pipeline/inventory": 1, "preflight-groups": 1, "sandbox": 1, "testing": 1}
 """How many figures of a page nothing gives: what Kafka or Kubernetes does, examples, what a machine needs. It only falls."""
 

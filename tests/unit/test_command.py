@@ -115,7 +115,7 @@ def test_a_broker_that_registered_a_command_as_its_host_runs_nothing(tmp_path: P
     servers = znodes.endpoints(b'{"endpoints":["PLAINTEXT://a_b%c:9092"]}').values()
     said = AllowedServers((("kafka", 9092),), "kafka-client", "prod", "bootstrap.servers").why_not(servers)
     patch = json.dumps({"stringData": {"bootstrap.servers": "kafka:9092,a_b%c:9092"}}, separators=(",", ":"))
-    assert pasted([said.partition("if it may go there: ")[2]], tmp_path / "here") == [
+    assert pasted([said.partition("if they may be: ")[2]], tmp_path / "here") == [
         ["kubectl", "--namespace", "prod", "patch", "secret", "kafka-client", "--patch", patch]]
 
 

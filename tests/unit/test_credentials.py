@@ -79,7 +79,7 @@ def test_the_command_names_all_that_are_missing_beside_those_that_are_named() ->
     wanted = [*pods, Address("kafka-1.example.org", 9092), Address("fd00::7", 9092), Address("kafka", 9092)]
     told = why_not("kafka:9092", *wanted)
     *kubectl, patch = shlex.split(told.partition("if they may be: ")[2])
-    assert kubectl == ["kubectl", "-n", "demo", "patch", "secret", "s", "-p"]
+    assert kubectl == ["kubectl", "--namespace", "demo", "patch", "secret", "s", "--patch"]
     named = json.loads(patch)["stringData"][KAFKA]
     assert named == "kafka:9092,*.kafka.demo.svc:9092,kafka-1.example.org:9092,[fd00::7]:9092"
     assert why_not(named, *wanted) == ""

@@ -328,7 +328,7 @@ FINDINGS = [
     Finding("WorkloadsAreOurs", "its autoscaler wakes", then(with_source(autoscalers=(scaler(),)), kept(scaler())), WAIT,
             "AutoscalerActive", "HorizontalPodAutoscaler orders", "paused again"),
     Finding("WorkloadsAreOurs", "an autoscaler that nobody knew", with_source(autoscalers=(scaler(),)), WAIT,
-            "AutoscalerActive", "HorizontalPodAutoscaler orders", "made since"),
+            "AutoscalerActive", "HorizontalPodAutoscaler orders", "created after"),
     Finding("WorkloadsAreOurs", "an autoscaler that cannot be paused", with_source(autoscalers=(VPA,)), WAIT,
             "AutoscalerInTheWay", "VerticalPodAutoscaler orders", "delete it"),
     # members
@@ -397,7 +397,7 @@ FINDINGS = [
     Finding("AuditClean", "unproven", known("audit", audited(message='{"verdict": "Indeterminate", "nonce": "n"}')), FAIL,
             "AuditIndeterminate", "Job to-consumer-audit-1", "audit.acceptIndeterminate"),
     Finding("AuditClean", "broke off", known("audit", audited(JobState.FAILED, '{"reason": "no captures"}')), FAIL,
-            "AuditFailed", "Job to-consumer-audit-1", "mend"),
+            "AuditFailed", "Job to-consumer-audit-1", "repair"),
     Finding("AuditClean", "no verdict", known("audit", audited(message="Killed")), FAIL, "AuditFailed",
             "Job to-consumer-audit-1", "delete job to-consumer-audit-1"),
     Finding("AuditClean", "of another pod", known("audit", audited(message='{"verdict": "Clean"}')), UNKNOWN, "AuditUnknown",

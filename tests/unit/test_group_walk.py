@@ -116,7 +116,7 @@ def test_a_group_whose_spec_changes_before_its_pods_are_on_record_is_checked_aga
         walk.until(lambda: walk.migration.status.phase == "AwaitingApproval")
         assert (walk.position.step, walk.position.nodes, walk.world.done) == ("Baseline", {}, [])
         walk.wants(gates={**walk.wanted.get("gates", {}), "stepPatienceSeconds": patience})
-        assert "Preflight looks again" in walk.step().note
+        assert "Preflight begins again" in walk.step().note
     walk.until(lambda: walk.migration.status.phase == "AwaitingApproval")
     walk.wants(approvals=[{"name": "Baseline", "planHash": walk.migration.status.plan_hash, "approver": "alice"}])
     walk.until(lambda: bool(walk.position.nodes))

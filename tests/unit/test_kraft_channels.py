@@ -38,7 +38,7 @@ def test_once_restarted_the_rest_is_a_persons():
     assert nodes.leader_that_is_stuck(picture) == Known(["kafka-1"], NOW)
     assert nodes.leader_that_is_stuck(again) == Known([], NOW)
     verdict = GATES["FollowersTakenBack"].check(again)
-    assert "nor since its restart" in verdict.message
+    assert "not even after a restart" in verdict.message
     assert verdict.unblocks == "kubectl --namespace kafka delete pod kafka-1"
 
 

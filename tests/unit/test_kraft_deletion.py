@@ -53,7 +53,7 @@ def test_a_way_back_is_not_turned_again_by_a_deletion():
 def test_it_says_why_it_is_still_there_and_how_to_let_it_go(picture: Picture, reason: str):
     verdict = check_deletion(picture)
     assert verdict.reason == reason
-    assert ABANDON in verdict.unblocks
+    assert "switchover abandon kmig/to-kraft --namespace kafka" in verdict.unblocks
 
 
 def deleted(step: str, direction: Direction = FORWARD, complete: bool = False, **annotations: str) -> KafkaMigration:

@@ -60,4 +60,4 @@ def test_the_container_that_the_spec_names_is_the_one_to_upgrade():
     old = wanted(brokers=[{"name": "kafka", "container": "broker"}])(spoil_each(
         moment("Preflight"), "answers", lambda told: replace(told, api_keys={**told.api_keys, 1: 11}), 1))
     [found] = [each for each in check("Versions", old).findings if each.reason == "WrongKafkaVersion"]
-    assert " statefulset kafka broker=REGISTRY/kafka:3.9.2, " in found.unblocks
+    assert " set image statefulset kafka broker=REGISTRY/kafka:3.9.2; then " in found.unblocks

@@ -17,8 +17,8 @@ def test_a_broker_in_mode_kraft_must_have_left_zookeeper():
 
 def test_those_are_named_that_have_lost_zookeeper_and_need_it():
     gate, moving = GATES["OthersInZooKeeper"], to_c()           # broker 0 moves, 1 and 2 are in mode Migration
-    assert "brokers 1, 2 answer, and are not in /brokers/ids" in gate.check(zookeeper(brokers={})(moving)).message
-    assert "broker 2 answers, and is not in /brokers/ids" in gate.check(zookeeper(brokers={1: {}})(moving)).message
+    assert "brokers 1, 2 answer, but have no session with ZooKeeper" in gate.check(zookeeper(brokers={})(moving)).message
+    assert "broker 2 answers, but has no session with ZooKeeper" in gate.check(zookeeper(brokers={1: {}})(moving)).message
     assert gate.check(zookeeper(brokers={1: {}, 2: {}})(moving)).outcome is Outcome.PASS
     assert gate.check(with_fact(all_kraft(), "zookeeper", Unknown("stopped"))).outcome is Outcome.PASS
     quiet = gate.check(silent("answers", 2)(zookeeper(brokers={1: {}})(moving)))

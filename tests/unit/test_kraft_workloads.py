@@ -37,7 +37,7 @@ def test_a_revert_names_who_wrote_what_changed_last():
 
 def test_a_revert_of_the_strategy_says_that_kubernetes_may_restart_brokers():
     found = reverted(strategy=True)
-    assert "Kubernetes itself may restart its pods now" in found.message
+    assert "Kubernetes may now restart its pods by itself" in found.message
     strategy, template = found.unblocks.split("; then ")[1:]
     assert '"type":"OnDelete"' in strategy
     assert "rollout undo" in template

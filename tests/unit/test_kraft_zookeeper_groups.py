@@ -56,7 +56,7 @@ def test_a_group_is_assigned_by_kafka_only_when_all_its_members_can_be():
 
 def test_in_the_middle_of_the_step_it_says_what_the_group_already_misses():
     begun = opened_at(NOW - 60)
-    assert "find no broker that is on KRaft, and no further batch starts" in no_groups(old_groups(pay=OLD), begun).message
+    assert "find no broker that is on KRaft, so no more" in no_groups(old_groups(pay=OLD), begun).message
     assert "no further batch" not in no_groups(old_groups(pay=OLD)).message
 
 

@@ -43,17 +43,17 @@ ELSEWHERE = {
 """Reasons that are not on the page, by what gives them."""
 LONGEST = 300
 LONG = {
-    "the commands": {"TopicIdDiffers", "TopicWithoutId", "WrongKafkaVersion"},
+    "the commands": {
+        "ImageNotAllowed", "PodChangeNotAllowed", "RecordTooLarge", "TopicIdDiffers", "TopicWithoutId", "WrongKafkaVersion"},
     "what it quotes": {"BrokersNotIdentified", "GitOpsOwned", "GitOpsOwnsIt", "ListenersSetAtRunTime"},
     "to be shortened": {
-        "BrokersOutOfReach", "ControllerInTrouble", "ForeignMembers", "NotInGit", "OffsetsInKafkaOnly",
-        "OwnConfigurationDiffers", "PodsNeedZooKeeper", "RevertedByGitOps", "TemplateNotBrought", "TrialFailed",
-        "TrialRunning", "WorkloadUnsupported", "WouldRestart", "ZooKeeperRuns"},
+        "BrokersOutOfReach", "ControllerInTrouble", "ForeignMembers", "OffsetsInKafkaOnly", "OwnConfigurationDiffers",
+        "PodsNeedZooKeeper", "RevertedByGitOps", "TrialFailed", "WorkloadUnsupported", "WouldRestart"},
 }
 """Reasons of which a line may be longer, by what makes it so."""
 OURS = re.compile(r"\b(told|anew|beside|cures?|kept|strangers?|let go|way back)\b")
 """Words that only this house uses so."""
-STILL_OURS = 12
+STILL_OURS = 0
 """How many lines have one."""
 
 

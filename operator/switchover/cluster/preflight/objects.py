@@ -50,11 +50,12 @@ STARTED_BY_ITSELF = re.compile(r"\bjava\b.*(?<![\w.])kafka\.Kafka(?![\w.])", re.
 
 
 def find_missing_objects(picture: Picture) -> Iterator[Verdict]:
-    state, sets = kubernetes_in_preflight(picture), picture.facts.examination.stateful_sets
-    there = sets.value if isinstance(sets, Known) else ()
+    state = kubernetes_in_preflight(picture)
     for name in picture.broker_sets:
         workload = state.brokers.get(name)
         if workload is None:
+            sets = picture.facts.examination.stateful_sets
+            there = sets.value if isinstance(sets, Known) else ()
             yield fail(STATEFUL_SET_MISSING, f"StatefulSet {name} does not exist in namespace {picture.namespace}",
                        subject=f"StatefulSet {name}",
                        unblocks=f"correct spec.brokers[].name{found(name, there)}, or create it")

@@ -303,7 +303,7 @@ class Deployments(MemberKind):
                         threshold=HOLD_SECONDS, unblocks=unblocks)
         shape = source.update_strategy.get("rollingUpdate") or {}
         strategy = ", ".join([source.update_strategy["type"], *(f"{name} {value}" for name, value in sorted(shape.items()))])
-        return wait(STRATEGY_RESET, f"{who} set the strategy of {source}: pods beside the batch could rise or fall by it, so"
+        return wait(STRATEGY_RESET, f"{who} set the strategy of {source}: pods outside the batch could come and go, so"
                     " it is set again", subject=source.name, observed=strategy,
                     threshold="maxSurge or maxUnavailable, the other 0", unblocks=unblocks)
 
