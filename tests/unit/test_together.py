@@ -83,6 +83,6 @@ def test_what_is_not_told_is_unreachable_and_an_error_is_told_to_who_has_no_answ
         await asyncio.sleep(1)
         for task in together._asking:
             task.cancel()                               # as Kopf does with every task, when a watch ends
-        with pytest.raises(Unreachable, match="gave up"):
+        with pytest.raises(Unreachable, match="cancelled"):
             await waiting
     in_virtual_time(run())

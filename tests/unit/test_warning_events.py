@@ -188,4 +188,4 @@ def test_a_broker_that_kubernetes_does_not_make_again_is_told_with_the_quota() -
         "kubectl --namespace kafka describe statefulset kafka")
     waits = check("ObjectsExist", picture)
     assert (waits.reason, waits.message) == (
-        "PodsNotReady", "not every pod of StatefulSet kafka is ready: kafka-0: FailedCreate: no room")
+        "PodsNotReady", "not every pod of StatefulSet kafka is Ready: kafka-0: FailedCreate: no room")
