@@ -11,6 +11,7 @@ from patience import Patience
 
 CLASSES = {
     "kafka-dump-log.sh": "kafka.tools.DumpLogSegments",
+    "kafka-features.sh": "org.apache.kafka.tools.FeatureCommand",
     "kafka-reassign-partitions.sh": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
 }
 """Of tools that nothing else here needs."""

@@ -14,11 +14,11 @@ from adapters.eventually import eventually
 from adapters.group_brokers import Broker, Serve
 from adapters.group_members import heartbeat
 from adapters.group_sight import found, sight, told
-from adapters.servers import KAFKA, libraries
+from adapters.pasting import Tools
 from adapters.test_group_refusals import TOPIC, plain, ready
 from adapters.test_wire_settings import committed, created, filled
 from patience import stretched
-from printed import changing, paste
+from printed import changing
 from switchover.answers.observed import Known
 from switchover.engine.gate import Verdict
 from switchover.groups.coordination.preflight import find_hazards
@@ -32,8 +32,6 @@ from switchover.network.credentials import Access
 from switchover.shared.partition import TopicPartition as Named
 from unit.group_pictures import tried, with_fact
 from unit.test_coordination_gates import moment
-
-FEATURES = f'#!/bin/sh\nexec {KAFKA}/bin/kafka-run-class.sh org.apache.kafka.tools.FeatureCommand "$@"\n'
 
 
 @pytest.mark.case("FeatureNotFinalized", "ProtocolRefused")
@@ -51,17 +49,15 @@ async def test_a_feature_that_is_not_finalized_is_finalized_for_all_brokers(
     before = await seen()
     assert told(before) == {"FeatureNotFinalized", "ProtocolRefused"}
     [line] = {line for each in found(before) for line in changing(each.unblocks or "")}
-    tool = tmp_path / "kafka-features.sh"
-    tool.write_text(FEATURES)
-    tool.chmod(0o755)
-    paste(line, tmp_path, KAFKA_LIBS=str(libraries()))
+    Tools(tmp_path).paste(line)
     await eventually(seen, lambda picture: told(picture) == set(), 30)
     newcomer = await heartbeat(server, group, TOPIC)
     assert newcomer.error_code is ErrorCode.none, newcomer.error_message
 
 
 @pytest.mark.case("KafkaOffsetsAhead")
-async def test_offsets_that_are_left_over_in_kafka_are_deleted_and_no_others(newest_kafka: KRaftNode) -> None:
+async def test_offsets_that_are_left_over_in_kafka_are_deleted_and_no_others(
+        newest_kafka: KRaftNode, tmp_path: Path) -> None:
     servers = str(newest_kafka.address)
     orders, other, group, bystander = created(servers, 2), created(servers), uuid4().hex, uuid4().hex
     filled(servers, orders, {0: 20, 1: 20})
@@ -92,7 +88,7 @@ async def test_offsets_that_are_left_over_in_kafka_are_deleted_and_no_others(new
     first, second = ahead(before)
     assert [first.subject, second.subject] == [f"{orders}-0", f"{orders}-1"]
     [line] = {*changing(first.unblocks or ""), *changing(second.unblocks or "")}
-    paste(line, KAFKA / "bin", KAFKA_LIBS=str(libraries()))
+    Tools(tmp_path).paste(line)
     after = await offsets(group)
     assert ahead(after) == []
     assert {each: read.committed for each, read in after.items()} == {
@@ -102,7 +98,7 @@ async def test_offsets_that_are_left_over_in_kafka_are_deleted_and_no_others(new
 
 
 @pytest.mark.case("RecordTooLarge")
-def test_the_topic_of_offsets_takes_a_larger_batch(newest_kafka: KRaftNode) -> None:
+def test_the_topic_of_offsets_takes_a_larger_batch(newest_kafka: KRaftNode, tmp_path: Path) -> None:
     """Whatever the topic has besides stays."""
     servers = str(newest_kafka.address)
     admin, resource = AdminClient({"bootstrap.servers": servers}), ConfigResource(ResourceType.TOPIC, "__consumer_offsets")
@@ -115,5 +111,5 @@ def test_the_topic_of_offsets_takes_a_larger_batch(newest_kafka: KRaftNode) -> N
     before, picture = settings(), moment("old")
     spec = picture.spec.evolve(kafka={"bootstrapServers": servers})
     wanted = int(before["max.message.bytes"]) + 1
-    paste(raise_message_bytes(replace(picture, spec=spec), wanted), KAFKA / "bin", KAFKA_LIBS=str(libraries()))
+    Tools(tmp_path).paste(raise_message_bytes(replace(picture, spec=spec), wanted))
     assert settings() == before | {"max.message.bytes": str(wanted)}
