@@ -53,7 +53,8 @@ class Watch:
             )
             assert self._process.stdout is not None
             for found in documents(self._process.stdout):
-                self._queue.put(found)
+                if found["kind"] != "Status":   # how the API server ends a watch that it cannot go on with
+                    self._queue.put(found)
             self._process.wait()
             self._closed.wait(1)
 

@@ -78,7 +78,7 @@ async def test_a_listener_of_run_time_goes_into_the_brokers_configuration(
     await broker.begin()
     found = await broker.preflight()
     assert (found.reason, found.subject) == ("ListenersSetAtRunTime", "kafka-1")
-    assert "nor with background.threads" in found.message
+    assert "and with it its other dynamic settings (background.threads)" in found.message
     await broker.as_it_is_told(found.unblocks)
     assert (await eventually(broker.preflight, lambda found: found.outcome is Outcome.PASS)).findings == ()
     assert await broker.is_served()

@@ -223,7 +223,7 @@ async def test_what_rolled_back_by_itself_is_begun_again_by_one_command(
         "step": "Preflight", "direction": "Backward", "completeTime": "2026-11-29T10:00:00Z"}})
     code, _, why = await asyncio.to_thread(run, "resume", name, "--yes")
     assert code == 2
-    assert "has rolled back by itself from Canary for GroupLag" in why
+    assert "has rolled back automatically from Canary because of GroupLag" in why
     assert why.endswith(f"switchover retry {kind.short}/{name} begins attempt 3\n")
     code, text, _ = await asyncio.to_thread(run, "retry", name, "--yes")
     assert (code, text.splitlines()[-1]) == (0, f"{kind.short}/{name} begins attempt 3")

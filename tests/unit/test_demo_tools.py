@@ -1,13 +1,16 @@
 """Kafka's tools in the demo: in their own pod, again until the cluster takes it, and for as long as the machine needs."""
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
 from demo import metadata, tools, world
 from demo.cluster import Cluster, CommandFailed, run
+from demo.watch import Watch
 
 
 @dataclass(frozen=True)
@@ -60,3 +63,11 @@ def test_a_command_has_its_seconds_of_a_quiet_machine() -> None:
     assert run(sys.executable, "-c", "print(input())", env={}, feed="taken\n") == "taken\n"
     with pytest.raises(CommandFailed, match="no end after"):
         run(sys.executable, "-c", "import time; time.sleep(60)", env={}, timeout=0.2)
+
+
+def test_what_ends_a_watch_is_no_object_of_it(tmp_path: Path) -> None:
+    (tmp_path / "kubectl").write_text(
+        '#!/bin/sh\nprintf \'{\\n  "kind": "Status",\\n  "status": "Failure"\\n}\\n{\\n  "kind": "Pod"\\n}\\n\'\n')
+    (tmp_path / "kubectl").chmod(0o755)
+    with Watch(Cluster("kafka", {"PATH": f"{tmp_path}:{os.environ['PATH']}"}), "pods") as watch:
+        assert watch.next(60) == {"kind": "Pod"}

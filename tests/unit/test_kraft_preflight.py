@@ -138,8 +138,8 @@ BAD = [
     Bad("a listener with the controllers' name", static({"listeners": "INTERNAL://:9092, CONTROLLER://:9095"}, 1),
         "ListenerName", F, "ListenerNameTaken", "broker 1 has a listener CONTROLLER"),
     Bad("a listener that was added at run time", at_run_time({"listeners": ADDED, "num.io.threads": "9"}, 1), "Listeners", F,
-        "ListenersSetAtRunTime", "broker 1 (kafka-1) has listeners set dynamically: on KRaft it does not start with that,"
-        " nor with the other dynamic settings (num.io.threads)"),
+        "ListenersSetAtRunTime", "broker 1 (kafka-1) has listeners set dynamically: on KRaft it ignores that, and"
+        " with it its other dynamic settings (num.io.threads)"),
     Bad("addresses that were changed at run time", at_run_time({"advertised.listeners": "INTERNAL://elsewhere:9092"}, 2),
         "Listeners", F, "ListenersSetAtRunTime", "broker 2 (kafka-2) has advertised.listeners set dynamically"),
     Bad("a map of run time without the controllers", at_run_time({

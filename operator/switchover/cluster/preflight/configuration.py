@@ -67,12 +67,12 @@ def find_listeners_of_run_time(picture: Picture) -> Iterator[Verdict]:
         if not lost:
             continue
         others = sorted(own.keys() - {*LISTENERS, PROTOCOL_MAP})
-        also = f", nor with the other dynamic settings ({several(others)})" if others else ""
+        also = f", and with it its other dynamic settings ({several(others)})" if others else ""
         settings = " and ".join(f"{key}={own[key]}" for key in lost)
         drop = command("kafka-configs.sh --bootstrap-server {} --alter --entity-type brokers --entity-name {}"
                        " --delete-config {}", picture.spec.kafka.bootstrap_servers, broker_id, ",".join(lost))
         yield fail(LISTENERS_SET_AT_RUN_TIME, f"broker {broker_id} ({pod}) has {' and '.join(lost)} set dynamically: on"
-                   f" KRaft it does not start with that{also}", subject=pod, observed=settings,
+                   f" KRaft it ignores that{also}", subject=pod, observed=settings,
                    threshold="in its configuration",
                    unblocks=f"put {settings} into the configuration of {pod} and restart it; then {drop}")
 
