@@ -15,7 +15,9 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import pytest
 
 from apiserver.terminal import terminal
 from patience import stretched
@@ -80,6 +82,12 @@ def blocks(language: str = "") -> Iterator[Block]:
 
 def of(world: str) -> list[Block]:
     return [block for block in blocks() if block.marker and block.marker.get("world") == world]
+
+
+def sampled(world: str) -> list[Any]:
+    """The same as parameters of a test: an ordinary run takes those of the README alone."""
+    return [pytest.param(block, id=str(block), marks=() if block.page == "README.md" else pytest.mark.long)
+            for block in of(world)]
 
 
 def run(block: Block, directory: Path, script: str, names: Mapping[str, str] | None = None, **environment: str) -> str:

@@ -16,7 +16,7 @@ from adapters.formatted import lay_out, random_id
 from adapters.group_members import assignment, classic_member, joined, subscription
 from adapters.servers import KAFKA, libraries
 from adapters.test_groups_command import coordinated, share_member
-from documents import Block, of, run
+from documents import Block, run, sampled
 from patience import stretched
 
 FEATURES = "#!/bin/sh\nexec {}/bin/kafka-run-class.sh org.apache.kafka.tools.FeatureCommand \"$@\"\n"
@@ -76,7 +76,7 @@ async def grouped(server: KRaftNode) -> None:
     await share_member(server.address, "sessions", "orders")
 
 
-@pytest.mark.parametrize("block", of("kafka"), ids=str)
+@pytest.mark.parametrize("block", sampled("kafka"))
 def test_it_runs_on_real_kafka(block: Block, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     world: World = request.getfixturevalue((block.marker or {})["place"])
     (tmp_path / "kafka-features.sh").write_text(FEATURES.format(shlex.quote(str(KAFKA))))

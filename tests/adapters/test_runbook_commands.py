@@ -20,6 +20,8 @@ from patience import stretched, until
 from runbook_commands import IN_A_POD, OF_CASES, UNTRIED, Command, commands
 from switchover.api.kafka_migration import NodeMode as Mode
 
+pytestmark = pytest.mark.long
+
 ONE_JVM = Path(__file__).with_name("ToolsInOneJvm.java")
 TOOLS = {
     "kafka-acls": "kafka.admin.AclCommand", "kafka-configs": "kafka.admin.ConfigCommand",

@@ -15,7 +15,7 @@ from apiserver import charts
 from apiserver.finalized import MIGRATION, Finalized
 from apiserver.test_cli import change, recorded
 from apiserver.test_export import MANIFESTS
-from documents import ROOT, Block, blocks, of, run
+from documents import ROOT, Block, blocks, run, sampled
 from switchover.api.kafka_migration import KafkaMigrationSpec, NodeMode
 from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION
 from switchover.cluster.controllers import manifests
@@ -176,9 +176,10 @@ async def test_what_the_chart_says_after_an_install_runs(directory: Path, namesp
     await asyncio.to_thread(ran, NOTES, directory, "\n".join(commands), namespace)
 
 
-@pytest.mark.parametrize(("directory", "block"), [(block, block) for block in of("api")], ids=lambda block: str(block),
-                         indirect=["directory"])
-async def test_it_runs_on_an_api_server(block: Block, directory: Path, namespace: str, kubectl: Kubectl) -> None:
+@pytest.mark.parametrize("directory", sampled("api"), indirect=True)
+async def test_it_runs_on_an_api_server(
+        request: pytest.FixtureRequest, directory: Path, namespace: str, kubectl: Kubectl) -> None:
+    block: Block = request.node.callspec.params["directory"]
     script = re.sub(r"(--namespace |release-namespace=)(?:kafka|switchover|demo)\b", rf"\g<1>{namespace}", block.script)
     for placeholder, value in PLACEHOLDERS.items():
         script = re.sub(rf"\b{placeholder}\b", value, script)

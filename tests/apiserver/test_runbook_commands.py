@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_asyncio
 import yaml
 
@@ -233,6 +234,7 @@ def test_each_command_is_tried_here() -> None:
     assert [str(each) for each in of_kubernetes(re.compile("")) if not known.match(each.text)] == []
 
 
+@pytest.mark.long
 def test_what_looks_finds_something(person: Person) -> None:
     wrong = []
     for command in of_kubernetes(LOOKS):
@@ -245,6 +247,7 @@ def test_what_looks_finds_something(person: Person) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.long
 def test_what_goes_into_a_pod_is_understood(person: Person) -> None:
     """No node runs the pods: a log is empty, and all else is refused for want of a host."""
     wrong = []
@@ -255,6 +258,7 @@ def test_what_goes_into_a_pod_is_understood(person: Person) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.long
 def test_what_judges_says_what_it_could_not_see(person: Person) -> None:
     wrong = []
     for command in of_kubernetes(JUDGES):
@@ -264,6 +268,7 @@ def test_what_judges_says_what_it_could_not_see(person: Person) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.long
 def test_what_changes_something_has_changed_it(person: Person) -> None:
     wrong = []
     for command in of_kubernetes(re.compile("")):
@@ -284,13 +289,14 @@ def test_what_changes_something_has_changed_it(person: Person) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.long
 def test_what_the_chart_is_to_allow_comes_to_what_it_had(person: Person) -> None:
     person.does("kubectl delete deployment switchover")
     person.does(f"helm install switchover helm/switchover {' '.join(NO_CRDS)} --set image.repository=registry.example/its")
     try:
         wanted = json.loads(person.does("helm get values switchover --output json"))
         for command in of_kubernetes(re.compile("helm ")):
-            person.does(command.text)
+            person.does(command.text.replace("--namespace kafka ", f"--namespace {person.names['NAMESPACE']} "))
             key, value = re.findall(r"'allow\.(\w+)=\{(.*)\}'$", command.text)[0]
             wanted.setdefault("allow", {})[key] = [value]
             assert json.loads(person.does("helm get values switchover --output json")) == wanted
