@@ -102,6 +102,7 @@ async def story(tmp_path: Path) -> AsyncIterator[Story]:
         await story.end()
 
 
+@pytest.mark.long
 @pytest.mark.case("ClaimedNotCopied")
 async def test_a_claim_whose_copy_ends_is_taken_back_and_comes_again(story: Story) -> None:
     """The node that ends it is deleted by the command that a rehearsal prints of such a one."""
@@ -117,6 +118,7 @@ async def test_a_claim_whose_copy_ends_is_taken_back_and_comes_again(story: Stor
     await story.is_copied()
 
 
+@pytest.mark.long
 @pytest.mark.case("StaleMigrationNode")
 async def test_a_leftover_that_new_controllers_take_for_their_own_is_deleted_before_they_delete_topics(story: Story) -> None:
     story.client.create("/migration", b'{"version":0,"kraft_metadata_offset":1000000,"kraft_controller_id":3000,'

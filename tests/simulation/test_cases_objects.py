@@ -20,6 +20,7 @@ KAFKA = ("statefulsets", "kafka")
 FLUX = "kustomize.toolkit.fluxcd.io"
 
 
+@pytest.mark.long
 @pytest.mark.case("RecordContradicted")
 def test_a_claim_that_somebody_took_off_is_put_on_again(world: MigrationWorld) -> None:
     until_step(world, "MoveBrokers", 1)
@@ -113,6 +114,7 @@ def test_a_strategy_and_a_template_that_were_changed_back_are_ours_again(world: 
     world.goes_on(whole=False)
 
 
+@pytest.mark.long
 @pytest.mark.case("OwnTemplate")
 def test_a_template_of_the_users_own_is_handed_over_to_by_one_field(world: MigrationWorld) -> None:
     assert world.live(world.approved_and(lambda: world.step == "HandOver", only=("Finalize",)))

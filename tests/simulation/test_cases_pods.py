@@ -56,6 +56,7 @@ def test_each_broker_reports_its_disks_again(world: MigrationWorld, monkeypatch:
     assert {world.kafka.nodes[name].mode for name in BROKERS} == {Mode.MIGRATION}
 
 
+@pytest.mark.long
 @pytest.mark.case("LogDirectoryFormatted")
 def test_a_broker_whose_directory_was_formatted_reports_again_and_goes_back(
         world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
