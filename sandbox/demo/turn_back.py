@@ -9,20 +9,22 @@ from demo.cluster import Cluster
 from switchover.cli.objects import Resource
 
 BATCH = 2
-"""The batch in whose middle the migration turns: its broker is assigned to mode KRaft and not Ready yet."""
+"""From which batch on the migration turns in the middle of one: its broker is assigned to mode KRaft and not Ready yet."""
 
 
 @dataclass(slots=True)
 class TurnBack:
     """An observer of one migration: changes metadata in dual write, then asks for RolledBack and kills the operator.
 
-    `before` is the metadata right before it turned, `turned` the time in seconds since the epoch.
+    `before` is the metadata right before it turned, `turned` the time in seconds since the epoch, `batch` the one in whose
+    middle it did.
     """
 
     cluster: Cluster
     before: frozenset[str] = frozenset()
     changed: bool = False
     turned: float = 0.0
+    batch: int = 0
     where: str = ""
     killed: int = 0
 
@@ -33,12 +35,13 @@ class TurnBack:
             self.before = metadata.tell(self.cluster)
             self.changed = True
             return "metadata is changed while both stores are written"
-        if not self.turned and progress.get("step") == "MoveBrokers" and progress.get("batch") == BATCH:
-            pod = progress.get("batchNodes", [""])[0]
-            if not self._is_down(pod):
+        if not self.turned and progress.get("step") == "MoveBrokers" and progress.get("batch", 0) >= BATCH:
+            pod = next(iter(progress["batchNodes"]), "")
+            if not pod or not self._is_down(pod):
                 return None
             self._want("RolledBack")
-            self.turned, self.where = time.time(), f"MoveBrokers, batch {BATCH}: {pod} assigned to mode KRaft, not Ready"
+            self.turned, self.batch = time.time(), progress["batch"]
+            self.where = f"MoveBrokers, batch {self.batch}: {pod} assigned to mode KRaft, not Ready"
             self.killed = operator_process.kill(container)
             return f"everything back: desiredState RolledBack, {pod} is not Ready, SIGKILL to the operator"
         return None
