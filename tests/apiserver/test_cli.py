@@ -217,14 +217,14 @@ async def test_pause_resume_and_rollback_change_what_is_wanted(
                          ids=lambda each: getattr(each, "short", each))
 async def test_what_rolled_back_by_itself_is_begun_again_by_one_command(
         kind: Any, name: str, world: dict[str, dict[str, Any]], run: Run, server: ApiServer,
-        change: Callable[..., Any]) -> None:
+        change: Callable[..., Any], namespace: str) -> None:
     rollback = {"available": True, "failure": "GroupLag", "failureStep": "Canary", "failureGate": "LagHealthy"}
     await change(kind, name, {**world[name], "phase": "RolledBack", "attempt": 2, "rollback": rollback, "progress": {
         "step": "Preflight", "direction": "Backward", "completeTime": "2026-11-29T10:00:00Z"}})
     code, _, why = await asyncio.to_thread(run, "resume", name, "--yes")
     assert code == 2
     assert "has rolled back automatically from Canary because of GroupLag" in why
-    assert why.endswith(f"switchover retry {kind.short}/{name} begins attempt 3\n")
+    assert why.endswith(f"switchover retry {kind.short}/{name} --namespace {namespace} begins attempt 3\n")
     code, text, _ = await asyncio.to_thread(run, "retry", name, "--yes")
     assert (code, text.splitlines()[-1]) == (0, f"{kind.short}/{name} begins attempt 3")
     found = await KubernetesMigrations(server, WallClock(), kind.name, kind.plural).get(name)

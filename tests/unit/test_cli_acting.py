@@ -122,15 +122,15 @@ WHY = "automatically from Canary because of GroupLag: LagHealthy: 5 behind"
                                                   (ENDED, f"has rolled back {WHY}")])
 def test_after_an_automatic_rollback_every_act_says_what_happened(short: str, progress: Any, stands: str) -> None:
     found = recorded(short, progress=progress, rollback=BY_ITSELF, attempt=2)
-    with pytest.raises(Refused, match=f"{stands}: resume changes nothing; switchover retry {found.name} begins attempt 3"):
+    again = f"switchover retry {found.name} --namespace sim"
+    with pytest.raises(Refused, match=f"{stands}: resume changes nothing; {again} begins attempt 3"):
         acts.refuse(found, Act.RESUME)
     for act in (Act.ROLLBACK, Act.RETRY):
         acts.refuse(found, act)
         assert f"it {stands}" in "\n".join(acts.lines(found, act))
     paused = wanting(recorded(short, progress=progress, rollback=BY_ITSELF, attempt=2), "Paused")
     acts.refuse(paused, Act.RESUME)
-    assert f"it {stands}, and that goes on; switchover retry {found.name} begins attempt 3" in [
-        *acts.lines(paused, Act.RESUME)]
+    assert f"it {stands}, and that goes on; {again} begins attempt 3" in [*acts.lines(paused, Act.RESUME)]
 
 
 @pytest.mark.parametrize(("status", "words"), [

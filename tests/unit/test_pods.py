@@ -191,7 +191,7 @@ CREATED = datetime(2026, 11, 21, 20, tzinfo=UTC).timestamp()
 
 def job(**conditions: str) -> dict[str, Any]:
     template = {"spec": {"containers": [{"name": "pipeline", "env": [{"name": NONCE, "value": "n0nce"}]}]}}
-    return {"metadata": {"name": "audit", "uid": "u", "creationTimestamp": "2026-11-21T20:00:00Z"},
+    return {"metadata": {"name": "audit", "namespace": "kafka", "uid": "u", "creationTimestamp": "2026-11-21T20:00:00Z"},
             "spec": {"template": template}, "status": {
         "conditions": [{"type": kind, "status": "True", "message": words} for kind, words in conditions.items()]}}
 
@@ -223,7 +223,7 @@ def test_a_job_that_runs_says_what_its_pod_waits_for() -> None:
         container(running={"startedAt": "2026-11-21T20:00:00Z"})])
     assert read_job(job(), [begins]).detail == "pod a: Pending, its init container kafka runs"
     assert read_job(job(), []) == JobRun(
-        "audit", JobState.RUNNING, "", "it has no pod; kubectl describe job audit says more", "u", CREATED,
+        "audit", JobState.RUNNING, "", "it has no pod; kubectl --namespace kafka describe job audit says more", "u", CREATED,
         given={NONCE: "n0nce"})
 
 
@@ -231,7 +231,7 @@ def test_pods_of_an_earlier_job_of_the_name_tell_nothing_of_this_one() -> None:
     """They still end while the Job that was made in its place begins."""
     before = job_pod("z", "2026-11-21T20:01:00Z", owner="of the one before", **left("its report"))
     assert read_job(job(), [before]).message == ""
-    assert read_job(job(), [before]).detail == "it has no pod; kubectl describe job audit says more"
+    assert read_job(job(), [before]).detail == "it has no pod; kubectl --namespace kafka describe job audit says more"
 
 
 @pytest.mark.parametrize("owner", [{"owner": ""}, {"controller": None}, {"controller": False}])

@@ -50,8 +50,8 @@ class Server(ApiServer):
 
     async def get(self, path: str) -> dict[str, Any]:
         if "/jobs/" in path:
-            return {"metadata": {"name": "audit", "uid": "u", "creationTimestamp": "2026-11-21T20:00:00Z"},
-                    "spec": {"template": {"spec": {"containers": []}}}}
+            metadata = {"name": "audit", "namespace": "kafka", "uid": "u", "creationTimestamp": "2026-11-21T20:00:00Z"}
+            return {"metadata": metadata, "spec": {"template": {"spec": {"containers": []}}}}
         return {"metadata": {"name": "kafka", "uid": "u", "resourceVersion": "1", "generation": 1},
                 "spec": {"replicas": 3, "selector": {}, "template": {"spec": {"containers": []}}}}
 
@@ -143,7 +143,8 @@ async def test_a_job_without_a_pod_says_why() -> None:
     assert await workloads.job("audit", "of the one on record") is None, "whatever has its name"
     found = await workloads.job("audit", "u")
     assert found is not None
-    assert found.detail == (f"it has no pod: FailedCreate: {refused['message']}; kubectl describe job audit says more")
+    assert found.detail == (f"it has no pod: FailedCreate: {refused['message']}; "
+                            "kubectl --namespace kafka describe job audit says more")
 
 
 # --- and is told on ---------------------------------------------------------------------------------------------------

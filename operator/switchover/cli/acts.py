@@ -190,7 +190,7 @@ def _as_read(resource: Mapping[str, Any]) -> Sequence[Operation]:
 
 
 def _command(act: str, found: Found) -> str:
-    return command("switchover {} {}", act, found.name)
+    return command("switchover {} {} --namespace {}", act, found.name, found.resource["metadata"]["namespace"])
 
 
 def _desired(found: Found) -> str:

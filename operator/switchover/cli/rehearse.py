@@ -28,7 +28,7 @@ from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.kubernetes.workloads import JobRun
 from switchover.network.credentials import Access
 from switchover.process.connections import REAL, Credentialed
-from switchover.text.command import command
+from switchover.text.command import kubectl
 
 POLL_SECONDS = 1.0
 
@@ -90,7 +90,7 @@ async def _rehearse(own_image: str, migration: KafkaMigration, release: str, wor
     finally:
         if keep:
             say(f"stays for {replica_job.KEPT_SECONDS // 60} minutes: "
-                 + command("kubectl logs job/{} -c {}", name, replica_job.CONDUCTOR))
+                 + kubectl(migration.metadata.namespace, "logs job/{} --container {}", name, replica_job.CONDUCTOR))
         else:
             await workloads.delete_object("batch/v1", "Job", name, uid)
 

@@ -12,7 +12,7 @@ from switchover.kubernetes.members import COST, MemberPod
 from switchover.kubernetes.names import TOKEN
 from switchover.kubernetes.workloads import NAMES_REMEMBERED, JobRun, JobState, Pod, Reached, Stage
 from switchover.network.addresses import canonical
-from switchover.text.command import command
+from switchover.text.command import kubectl
 
 _STARTING = frozenset({"ContainerCreating", "PodInitializing"})
 _LONGEST = 600
@@ -227,7 +227,7 @@ def read_job(job: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], why_none
         detail = (trouble if failed.get("reason") == BACKOFF else "") or str(failed.get("message", ""))
     elif state is JobState.RUNNING and not newest:
         why = f": {why_none}" if why_none else ""
-        detail = f"it has no pod{why}; {command('kubectl describe job {}', metadata['name'])} says more"
+        detail = f"it has no pod{why}; {kubectl(metadata['namespace'], 'describe job {}', metadata['name'])} says more"
     elif state is JobState.RUNNING:
         detail = f"pod {newest[-1]['metadata']['name']}: {trouble or _at(newest[-1])}"
     created = datetime.fromisoformat(metadata["creationTimestamp"]).timestamp()
