@@ -268,7 +268,7 @@ async def test_an_autoscaler_is_paused_and_given_back_exactly(
         kept[name] = await up(server, workloads, name=name)
         (autoscaler,) = kept[name].autoscalers
         assert (autoscaler.kind, autoscaler.settings["minReplicas"]) == ("HorizontalPodAutoscaler", 4)
-        assert autoscalers.in_the_way(autoscaler) == ""
+        assert autoscalers.in_the_way(autoscaler) is None
         assert not autoscalers.is_paused(autoscaler)
         effect = autoscalers.pause(autoscaler)
         await perform(workloads, effect)

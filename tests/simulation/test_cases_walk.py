@@ -3,8 +3,9 @@
 import pytest
 
 from simulation.migration_world import NAME, MigrationWorld
-from simulation.moments import before_finalize, quiet_for, reasons, to_step, until_step, waits_for
-from simulation.pasting import paste_for
+from simulation.moments import at_step, before_finalize, quiet_for, reasons, to_step, until_step, waits_for
+from simulation.pasting import commands, paste, paste_for
+from switchover.metadata.parity import MigrationState
 
 
 @pytest.mark.case("AwaitingApproval", "ApprovalVoid")
@@ -39,3 +40,18 @@ def test_a_rollback_that_comes_too_late_is_taken_back(world: MigrationWorld) -> 
     quiet_for(world, 30)
     paste_for(world, "PointOfNoReturn")
     assert world.run_to_the_end()
+
+
+@pytest.mark.long
+@pytest.mark.case("QuorumCannotMigrate", "MetadataVersionMismatch")
+def test_a_quorum_that_cannot_migrate_is_made_again_by_a_rollback(world: MigrationWorld) -> None:
+    """As one that was formatted for another release is: both print this."""
+    at_step(world, "ProvisionControllers")
+    assert world.live(lambda: world.kafka.leader is not None)
+    world.kafka.log.state = MigrationState.NONE
+    assert world.live(lambda: waits_for(world, "QuorumCannotMigrate"))
+    back, again = commands(world, "QuorumCannotMigrate")
+    paste(world, back)
+    assert world.live(lambda: world.phase == "RolledBack")
+    paste(world, again)
+    assert world.live(lambda: world.step == "EnableMigration")

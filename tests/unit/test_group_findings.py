@@ -295,7 +295,7 @@ FINDINGS = [
     # nobody else writes
     Finding("WorkloadsAreOurs", "gone", without_source, FAIL, "WorkloadMissing", "orders"),
     Finding("WorkloadsAreOurs", "claimed by another", with_source(claimed_by="uid-2"), FAIL, "NotClaimed", "orders",
-            "let the migration with that uid end"),
+            "let the migration with uid uid-2 end"),
     Finding("WorkloadsAreOurs", "its claim taken off", with_source(claimed_by=""), FAIL, "NotClaimed", "orders",
             f"kubectl --namespace shop annotate deployment orders --overwrite switchover.dev/claimed-by={UID}"),
     Finding("WorkloadsAreOurs", "a template of nobody's", with_source(template=value(

@@ -690,7 +690,7 @@ def test_the_start_script_that_is_taken_is_told(spoil, script):
 def test_who_must_be_a_super_user_is_told_by_name(how: Change, who: str):
     (found,) = check("NodesAuthorized", both(how, hidden("super.users"))(moment("Preflight"))).findings
     assert found.threshold == who
-    assert f"{who}, as whom the nodes connect" in found.message
+    assert f"unless {who}, as which the nodes connect, is a super user" in found.message
 
 
 @pytest.mark.parametrize("how", [

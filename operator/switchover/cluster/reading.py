@@ -26,7 +26,7 @@ from switchover.reasons.cluster import (
 )
 from switchover.reasons.preflight import BROKERS_NOT_IDENTIFIED, KUBERNETES_UNKNOWN
 from switchover.reasons.walk import BROKER_SILENT, NOT_OBSERVED, WRONG_MODE
-from switchover.text.command import command, kubectl
+from switchover.text.command import Command, command, kubectl
 from switchover.zookeeper.nodes import MigrationNode, ZooKeeperGroup, ZooKeeperState, ZooKeeperTopics
 
 T = TypeVar("T")
@@ -85,12 +85,22 @@ def controllers_coming_up(picture: Picture) -> Verdict | None:
                    unblocks=f"find out why: {phase.look}{_other_spec(picture)}")
 
 
+def with_new_volumes(picture: Picture) -> str:
+    """How to get controllers without what is in their volumes, before any broker knows them."""
+    rollback, retry = _again(picture)
+    return f"roll back, which deletes the controllers with their volumes: {rollback}; once that is RolledBack, {retry}"
+
+
+def _again(picture: Picture) -> Iterator[Command]:
+    return (command("switchover {} {} --namespace {}", act, *picture.named) for act in ("rollback", "retry"))
+
+
 def _other_spec(picture: Picture) -> str:
     """How to get other controllers, where only they were made yet: until then their part of the spec cannot change."""
     at = picture.position
     if at.step != Step.PROVISION_CONTROLLERS or at.direction is Direction.BACKWARD:
         return ""
-    rollback, retry = (command("switchover {} {} --namespace {}", act, *picture.named) for act in ("rollback", "retry"))
+    rollback, retry = _again(picture)
     return f"; if spec.controllers must change: {rollback}, change it once that is RolledBack, then {retry}"
 
 

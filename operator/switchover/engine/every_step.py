@@ -43,7 +43,9 @@ def lease_not_held(own: str, holder: str, unheld: str) -> Verdict:
 def refused(effect: Effect, error: Exception) -> Verdict:
     """The API server, Kafka or ZooKeeper refuses it."""
     if isinstance(error, NameTaken):
-        return wait(NAME_TAKEN, f"{effect}: {error}", subject=str(effect), unblocks="rename or delete that object")
+        return wait(NAME_TAKEN, f"{effect}: {error}", subject=str(effect),
+                    unblocks="see who uses that object. If somebody does, copy it for them under another name; then delete"
+                    " it")
     return wait(EFFECT_REFUSED, f"{effect}: {error}", subject=str(effect),
                 unblocks="change the budget, quota or right that forbids it")
 

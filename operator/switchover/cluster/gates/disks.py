@@ -67,7 +67,7 @@ def check_topic_ids_on_disk(picture: Picture) -> Verdict:
             return wait(TOPIC_ID_MISSING_ON_DISK, f"{name}: {first} has no partition.metadata, so its log has no topic id"
                         " (KAFKA-21022)", subject=name,
                         observed=f"{report.nameless} of {report.partitions} partition directories", threshold="none",
-                        unblocks="move it away if the broker no longer has that partition; then"
+                        unblocks="move it away if the broker no longer has that partition, else the restart writes it;"
                                  f" {_report_again(picture, name)}")
     return passed(f"{sum(report.partitions for report in reports.values())} partition directories with their topic ids")
 

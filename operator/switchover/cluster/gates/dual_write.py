@@ -39,6 +39,7 @@ from switchover.reasons.cluster import (
     ZOOKEEPER_UNKNOWN,
 )
 from switchover.reasons.walk import NO_CONTROLLER
+from switchover.text.command import kubectl
 from switchover.zookeeper.nodes import ZooKeeperState
 
 CLAIM_SECONDS = 120.0
@@ -145,9 +146,11 @@ def check_no_phantom_copy(picture: Picture) -> Verdict:
     if node is not None and node.offset > log.offset + 1 and not settled:
         # The log may have been read a moment before ZooKeeper: only what stays so is true.
         return wait(STALE_MIGRATION_NODE,
-                    "/migration says that metadata was copied, but the metadata log says that it was not: the controllers"
-                    " would delete every topic from ZooKeeper", subject="/migration", observed=f"offset {node.offset}",
-                    unblocks="stop all controllers now, then delete /controller and /migration")
+                    "/migration says that metadata was copied, and the metadata log that it was not: the controllers would"
+                    " delete every topic from ZooKeeper", subject="/migration", observed=f"offset {node.offset}",
+                    unblocks="stop them now: "
+                             + kubectl(picture.namespace, "scale statefulset {} --replicas 0", picture.spec.controllers.name)
+                             + "; once their pods are gone, delete /migration, then /controller")
     return passed()
 
 
@@ -220,7 +223,7 @@ def check_dual_write_begins(picture: Picture) -> Verdict:
         more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
         return wait(QUOTA_STOPS_DUAL_WRITE, f"dual write stops: Kafka cannot write to ZooKeeper the {found[0]}{more}",
                     subject=str(found[0]), observed=f"{found[0].value!r}",
-                    unblocks=f"nothing to do: Switchover changes it, {blocked_writes.changed_quota(found[0])}")
+                    unblocks=f"nothing to do. Switchover changes it: {blocked_writes.changed_quota(found[0])}")
     if stood > (limit := picture.spec.gates.dual_write_max_age_seconds):
         return wait(DUAL_WRITE_STANDS_STILL, "the leading controller does not get KRaft's metadata into ZooKeeper",
                     subject="/migration", observed=f"{stood:.0f} s", threshold=f"{limit} s",

@@ -116,8 +116,8 @@ def check_zookeeper_unused(picture: Picture) -> Verdict:
 
 def _without_srvr(picture: Picture) -> str:
     """What helps where a server does not say who its clients are: one that is stopped has none."""
-    return ("allow the operator's pod to send it srvr. If others use this ZooKeeper too: spec.zookeeper.shared: true. If"
-            f" nobody does, stop it, but leave its volumes: {zookeeper_users.stop(picture)}")
+    return ("add srvr to its 4lw.commands.whitelist and restart it. If others use this ZooKeeper: spec.zookeeper.shared:"
+            f" true. If not, stop it, but leave its volumes: {zookeeper_users.stop(picture)}")
 
 
 def check_zookeeper_released(picture: Picture) -> Verdict:
@@ -228,14 +228,15 @@ def _shut(picture: Picture, workload: Workload, original: Mapping[str, Any] | No
         return wait(TRIAL_RUNNING, f"the new template of {subject} is tried first: {job.detail}",
                     subject=f"Job {job.name}",
                     unblocks=f"nothing to do: it ends by itself; if its pod cannot run, {_accept(picture)}")
-    differing = (*differences(found, now), *_moved(workload, picture, now, original))
+    moved = _moved(workload, picture, now, original)
+    differing = (*differences(found, now), *moved)
     if not differing:
         return None
     first = differing[0]
     return fail(OWN_CONFIGURATION_DIFFERS, f"with the new template of {subject}, tried as {now.pod},"
                 f" {several(differing)}. No broker has it", subject=f"Job {job.name}",
                 observed=f"{first.key}: {first.found or 'not set'}", threshold=f"must {first.wanted}",
-                unblocks=_correct(picture, job))
+                unblocks=_correct(picture, job, as_meant=not moved))
 
 
 def _moved(workload: Workload, picture: Picture, now: Broker, original: Mapping[str, Any] | None) -> list[Difference]:
@@ -244,7 +245,7 @@ def _moved(workload: Workload, picture: Picture, now: Broker, original: Mapping[
     if original is None:
         return []
     theirs, ours = container_of(workload.template, brokers), container_of(original["template"], brokers)
-    return [Difference(f"the place of {each}", _place(theirs, each), f"be {_place(ours, each)}, where its data is")
+    return [Difference(f"the place of {each}", _place(theirs, each), f"be {_place(ours, each)}, where the data is")
             for each in log_dirs(now.settings) if _place(theirs, each) != _place(ours, each)]
 
 
@@ -254,12 +255,14 @@ def _place(container: Mapping[str, Any], path: str) -> str:
     if found is None:
         return "the container's own file system"
     inner = join(found.get("subPath") or found.get("subPathExpr") or "", relpath(path, found["mountPath"]))
-    return f"volume {found['name']}, {inner}"
+    return f"{inner} on volume {found['name']}"
 
 
-def _correct(picture: Picture, job: JobRun) -> str:
+def _correct(picture: Picture, job: JobRun, *, as_meant: bool = True) -> str:
+    """Nobody means brokers to start without their data."""
     return ("correct the values or the manifest and apply it: a changed template is tried again. To try the same one again:"
-            f" {kubectl(picture.namespace, 'delete job {}', job.name)}. If it is meant so, {_accept(picture)}")
+            f" {kubectl(picture.namespace, 'delete job {}', job.name)}"
+            + (f". If it is meant so, {_accept(picture)}" if as_meant else ""))
 
 
 def _accept(picture: Picture) -> str:

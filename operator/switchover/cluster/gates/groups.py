@@ -41,7 +41,7 @@ def _without_members(picture: Picture, name: str, found: Verdict) -> Verdict | N
     members = picture.facts.members.get(name)
     if not isinstance(members, Known) or members.value.assigned:
         return None
-    return wait(GROUP_HAS_NO_MEMBERS, f"group {name} has no members (it is {members.value.state}): {found.message}",
+    return wait(GROUP_HAS_NO_MEMBERS, f"no member ({members.value.state}): {found.message}",
                 subject=found.subject, observed=found.observed, threshold=found.threshold,
                 unblocks="start its consumers, or whatever commits for it; or remove it from spec.gates.groups")
 
@@ -89,7 +89,7 @@ def check_no_zookeeper_groups(picture: Picture) -> Verdict:
     found = sorted(groups.items())
     meaning = ("MoveBrokers has begun: its members find no broker that is on KRaft, so no more batches start"
                if picture.position.opened is not None else "its members would find no broker that is on KRaft")
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    more = f", and {several(name for name, _ in found[1:])}" if len(found) > 1 else ""
     return wait(GROUP_ON_ZOOKEEPER, f"{described(*found[0])}{more}; {meaning}", subject=several(name for name, _ in found),
                 observed=f"members: {several(f'{name} {len(group.members)}' for name, group in found)}", threshold="none",
                 unblocks=several((remedy(picture, name) for name, _ in found), REMEDIES_NAMED))

@@ -13,8 +13,9 @@ from switchover.cluster.reading import (
     quorum_of,
     samples,
     unless_coming_up,
+    with_new_volumes,
 )
-from switchover.engine.gate import Gate, Verdict, fail, of, passed, seen, unknown, wait
+from switchover.engine.gate import Gate, Verdict, fail, of, passed, seen, several, unknown, wait
 from switchover.kafka.node import NOT_LISTENING, Quorum
 from switchover.metadata.parity import LogImage, MigrationState
 from switchover.reasons.cluster import (
@@ -44,9 +45,11 @@ def check_quorum_up(picture: Picture) -> Verdict:
     quorum = quorum_of(picture)
     expected = set(picture.controllers.values())
     if set(quorum.voters) != expected:
-        return fail(WRONG_VOTERS, "the quorum's voters are not the controllers of this migration",
+        return fail(WRONG_VOTERS, f"what answers at the controllers' addresses is a quorum of"
+                    f" {several(sorted(quorum.voters))}, not of {several(sorted(expected))}",
                     observed=sorted(quorum.voters), threshold=sorted(expected),
-                    unblocks="wipe the volumes of a controller that belongs to another quorum")
+                    unblocks="delete no volume. See which pods have these addresses: "
+                             + kubectl(picture.namespace, "get pods --output wide"))
     if quorum.high_watermark < 1:
         return wait(QUORUM_STARTING, "the leader has no high watermark yet", subject=f"controller {quorum.leader_id}",
                     unblocks="wait until a majority of the controllers fetches from it, within seconds")
@@ -114,7 +117,7 @@ def check_pre_migration(picture: Picture) -> Verdict:
     if log.migration_state is MigrationState.NONE:
         return fail(QUORUM_CANNOT_MIGRATE, "the quorum was first started without the migration flag and can never migrate",
                     observed=log.migration_state.name, threshold=MigrationState.PRE_MIGRATION.name,
-                    unblocks="wipe the controllers' volumes and start them again")
+                    unblocks=with_new_volumes(picture))
     if log.migration_state is None:
         return wait(NO_MIGRATION_STATE, "the metadata log holds no migration state yet", subject="metadata log",
                     unblocks="wait: the first leader writes it within seconds")
@@ -125,7 +128,7 @@ def check_pre_migration(picture: Picture) -> Verdict:
     if log.metadata_version != level:
         return fail(METADATA_VERSION_MISMATCH, "the quorum's metadata.version is not the brokers' protocol version",
                     observed=log.metadata_version, threshold=level,
-                    unblocks="wipe the controllers' volumes: they were formatted for another release")
+                    unblocks=with_new_volumes(picture))
     return passed(f"state {log.migration_state.name}, metadata.version {log.metadata_version}")
 
 

@@ -64,7 +64,8 @@ def check_modes_on_record(picture: Picture) -> Verdict:
         if mode != record.assigned:
             return wait(WRONG_MODE, f"{name} does not run in the mode that status.nodes has for it", subject=name,
                         observed=mode, threshold=record.assigned,
-                        unblocks="restart it: it comes back in that mode; or restore status.nodes as it was")
+                        unblocks="see status.history. If status.nodes is right, restart the pod: it comes back in that"
+                                 " mode. If somebody changed status.nodes, restore it")
     return passed("every broker runs in the mode on record")
 
 

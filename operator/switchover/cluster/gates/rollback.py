@@ -71,7 +71,8 @@ def check_written_back(picture: Picture) -> Verdict:
     if is_behind(picture, state):
         return wait(METADATA_NOT_IN_ZOOKEEPER, "the controllers are down, and the last metadata that they were seen to have"
                     " is not in ZooKeeper", subject="/migration", observed=f"offset {migration.offset}",
-                    threshold=f"offset {picture.high_watermark - 1}", unblocks="start the controllers again")
+                    threshold=f"offset {picture.high_watermark - 1}",
+                    unblocks="delete no volume, and start the controllers again")
     return passed("the controllers are down, and ZooKeeper has all that was seen of their metadata")
 
 

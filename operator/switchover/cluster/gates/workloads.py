@@ -59,7 +59,8 @@ def _new_image(picture: Picture, name: str) -> str:
 
 def _missing(name: str) -> Verdict:
     return fail(STATEFUL_SET_MISSING, f"StatefulSet {name} does not exist", subject=name,
-                unblocks="create it again as it was")
+                unblocks="create it again with updateStrategy OnDelete and the template that its pods run; with its manifest"
+                         " from before the migration, brokers would start in the wrong mode")
 
 
 def original_missing(picture: Picture, name: str) -> Verdict:

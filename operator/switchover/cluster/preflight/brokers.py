@@ -120,8 +120,8 @@ def _too_old(picture: Picture, version: str) -> Verdict:
                     f" {modes.RAISED}; a rollback lowers it again", subject=modes.PROTOCOL_VERSION, observed=version,
                     threshold=", ".join(sorted(modes.METADATA_LEVELS)),
                     cure="nothing to do, or raise it yourself before the migration begins")
-    return fail(PROTOCOL_VERSION_UNSUPPORTED, f"{modes.PROTOCOL_VERSION} is {version or 'not known'}: a migration needs 3.6"
-                f" or newer, and Switchover raises it only from {modes.RAISABLE[0]} on", subject=modes.PROTOCOL_VERSION,
+    return fail(PROTOCOL_VERSION_UNSUPPORTED, f"{modes.PROTOCOL_VERSION} is {version or 'not known'}: Switchover migrates"
+                f" from 3.6 on, and raises it by itself from {modes.RAISABLE[0]} on", subject=modes.PROTOCOL_VERSION,
                 observed=version, threshold=", ".join(sorted(modes.METADATA_LEVELS)),
                 unblocks=f"raise it to {modes.RAISED} on every broker")
 

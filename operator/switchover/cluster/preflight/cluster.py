@@ -110,7 +110,7 @@ def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
     found = topics_of(picture)
     for malformed in found.malformed:
         yield fail(MALFORMED_NODE, malformed, subject=malformed.split(":")[0],
-                   unblocks="repair or delete that node in ZooKeeper")
+                   unblocks="correct its value in ZooKeeper; who deletes it loses what it holds")
     named = grouped((topic.topic_id or "", name) for name, topic in sorted(found.topics.items()))
     for topic_id, alike in sorted(named.items()):
         if topic_id and len(alike) > 1:
@@ -171,14 +171,16 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
                       subject=several(sorted(unheard)))
     by_value = grouped((value, name) for name, value in sorted(cannot_spare.items()))
     for (replicas, needed), alike in sorted(by_value.items()):
-        told = f"{replicas} replicas and {needed} needed in sync: it stands still whenever one of its brokers restarts"
+        told = (f"{replicas} replica{'' if replicas == 1 else 's'} and {needed} needed in sync: it stands still whenever one"
+                " of its brokers restarts")
         if known := [topic for topic in alike if topic in accepted]:
             yield warn(TOPIC_STANDS_STILL, f"topic {several(known, 20)} has {told}; spec.gates.acceptedTopics accepts that",
                        subject=several(known))
         if refused := [topic for topic in alike if topic not in accepted]:
             yield fail(TOPIC_CANNOT_SPARE_A_BROKER, f"topic {several(refused, 20)} has {told}", subject=several(refused),
                        observed=f"{replicas} replicas", threshold=f"more than {needed}",
-                       unblocks="add replicas, lower min.insync.replicas, or name it in spec.gates.acceptedTopics"
+                       unblocks=f"add replicas,{' lower min.insync.replicas,' if replicas > 1 else ''} or name it in"
+                       " spec.gates.acceptedTopics"
                        + _instead(misspelled, refused))
 
 

@@ -33,8 +33,8 @@ def find_weak_ensembles(picture: Picture) -> Iterator[Verdict]:
         else:
             yield warn(ZOOKEEPER_TELLS_NOTHING, f"ZooKeeper server {server} does not answer srvr ({mode.why}): in"
                        " ReleaseZooKeeper its clients cannot be seen", subject=f"ZooKeeper server {server}",
-                       observed="no answer to srvr", cure="allow the operator's pod srvr; or check its clients yourself, and"
-                       " stop it in ReleaseZooKeeper: a server that refuses connections has none")
+                       observed="no answer to srvr", cure="add srvr to its 4lw.commands.whitelist and restart it; or"
+                       " check its clients yourself, and stop it in ReleaseZooKeeper: one that refuses connections has none")
     alone = [server for server, mode in modes.items() if isinstance(mode, Known) and mode.value == "standalone"]
     if alone:
         yield warn(SINGLE_ZOOKEEPER, f"ZooKeeper server {several(alone)} runs standalone: while it is down, neither dual"
@@ -59,7 +59,8 @@ def find_malformed_nodes(picture: Picture) -> Iterator[Verdict]:
                        " that name; leave the node as it is")
             continue
         yield fail(MALFORMED_NODE, f"{path}: {why}", subject=path, observed=f"{len(found)} nodes",
-                   unblocks="repair or delete that node, with Kafka's tools where they still work")
+                   unblocks="correct its value, with Kafka's tools where they still work; who deletes it loses what it"
+                            " holds")
 
 
 def find_another_cluster(picture: Picture) -> Iterator[Verdict]:

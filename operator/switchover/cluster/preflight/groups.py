@@ -52,7 +52,8 @@ def find_zookeeper_groups(picture: Picture) -> Iterator[Verdict]:
     if idle.unread:
         yield info(IDLE_GROUPS_UNREAD, f"{idle.unread} groups without members were not checked for recent commits:"
                    " /consumers has more nodes than Preflight reads", subject="/consumers",
-                   observed=f"{idle.unread} groups", cure="delete the nodes of dead groups below /consumers")
+                   observed=f"{idle.unread} groups", cure="ask the owners of these groups; delete the nodes of one below"
+                   " /consumers only if it is dead: its offsets go with them")
 
 
 # --- watched groups -------------------------------------------------------------------------------------------------------

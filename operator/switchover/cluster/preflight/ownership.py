@@ -119,12 +119,13 @@ def find_objects(picture: Picture) -> Iterator[Verdict]:
     for found, manager in sorted(reserved.items()):
         if found not in own:
             yield fail(RESIDUE, f"{found} exists already, where the migration would create it", subject=found,
-                       unblocks=f"choose another spec.controllers.name, or {NONE_RUNS}, then delete it: "
+                       unblocks=f"choose another spec.controllers.name. If an earlier attempt left it: {NONE_RUNS}, then"
+                                " delete it: "
                        + kubectl(picture.namespace, "delete {} {}", *found.split(" ", 1)))
         elif manager != names.MANAGER:
             yield fail(NAME_TAKEN, f"{found} exists and is not Switchover's: the migration would overwrite or replace it",
                        subject=found, observed=manager or "no label app.kubernetes.io/managed-by", threshold=names.MANAGER,
-                       unblocks="rename or delete it")
+                       unblocks="see who uses it. If somebody does, copy it under another name for them; then delete it")
 
 
 def find_names_of_charts(picture: Picture) -> Iterator[Verdict]:

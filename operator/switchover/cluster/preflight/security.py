@@ -100,7 +100,7 @@ def find_unauthorized_nodes(picture: Picture) -> Iterator[Verdict]:
     if found.has("super.users") or found.has("allow.everyone.if.no.acl.found"):
         everybody = "; then so is whoever reaches a listener without authentication" if anonymous else ""
         yield warn(SUPER_USERS_HIDDEN, f"{subject} has an authorizer, and Kafka hides its super.users: the controllers do"
-                   f" not come up unless {who}, as whom the nodes connect to them, is one{everybody}",
+                   f" not come up unless {who}, as which the nodes connect, is a super user{everybody}",
                    subject="super.users", observed="hidden", threshold=wanted,
                    cure=cure if anonymous else f"check that it is in super.users on every broker, or {cure}")
     else:

@@ -76,7 +76,8 @@ def _put(picture: Picture, topic: ZooKeeperTopic, name: str, topic_id: str, *, e
         """(z() {{ zookeeper-shell.sh {} "$@"; }}; p={}; i={}; [[ $i =~ ^[A-Za-z0-9_-]{{22}}$ ]] && n=$(z get -s "$p")"""
         """ && d=$(sed -n {} <<<"$n") && [ "$d" ]"""
         """ && z set -v "$(sed -n 's/^dataVersion = //p' <<<"$n")" "$p" "$d\""""
-        + (" && z delete /controller" if elect else "") + " || echo nothing was written)",
+        + (" && {{ z delete /controller || echo the id is written, and no controller has read it; }}" if elect else "")
+        + " || echo nothing was written)",
         picture.spec.zookeeper.connect, f"/brokers/topics/{name}", topic_id, edit)
 
 

@@ -35,11 +35,11 @@ def check_brokers_visible(listed: Observed[Iterable[int]], registered: Observed[
         return unknown(BROKERS_UNKNOWN, "Kafka lists no broker", subject="brokers")
     if invisible := sorted(brokers.difference(known)):
         named = ", ".join(map(str, invisible))
-        return fail(BROKERS_ON_KRAFT, f"not registered in ZooKeeper: {named}. Brokers on KRaft are not, and consumers that"
-                    " ZooKeeper coordinates do not find them", subject=f"broker {named}",
+        return fail(BROKERS_ON_KRAFT, f"broker {named} is not registered in ZooKeeper, as on KRaft: consumers that"
+                    " ZooKeeper coordinates do not find it", subject=f"broker {named}",
                     observed=f"{len(invisible)} of {len(brokers)} brokers", threshold="0",
-                    unblocks="roll the KafkaMigration back until every broker runs in ZooKeeper mode; once it has finalized,"
-                    " nothing does")
+                    unblocks="roll the KafkaMigration back until every broker runs in ZooKeeper mode. After Finalize that is"
+                    " not possible: these consumers can only become KafkaConsumers")
     return passed("every broker is registered in ZooKeeper")
 
 

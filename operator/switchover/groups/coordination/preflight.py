@@ -272,7 +272,8 @@ def find_hazards(picture: Picture) -> Iterator[Verdict]:
         if from_kafka and before.zookeeper is not None and (found.kafka is None or before.zookeeper > found.kafka):
             yield fail(ZOOKEEPER_OFFSETS_AHEAD, f"ZooKeeper has an offset of {partition} ahead of Kafka's: records between"
                        " them would be skipped", subject=str(partition), observed=found.zookeeper, threshold=found.kafka,
-                       unblocks=f"delete the znodes below /consumers/{picture.spec.group}/offsets/{partition.topic}")
+                       unblocks=f"delete /consumers/{picture.spec.group}/offsets/{partition.topic}/{partition.partition} in"
+                                    " ZooKeeper: nobody reads it now")
 
 
 def _kafka_is_left_over(picture: Picture) -> bool:

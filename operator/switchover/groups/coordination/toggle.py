@@ -40,11 +40,11 @@ def check_intruders(picture: Picture) -> Verdict:
     if want is Mode.KAFKA and old:
         found = wait(OLD_CONSUMER_ARRIVED, f"{old[0]} does not know the migration, and the group is Kafka's: the mode goes"
                     " back to zookeeper until it is gone", subject=old[0], observed=f"{len(old)} old consumers", threshold=0,
-                    unblocks="stop whatever starts old consumers of this group; then"
-                             f" {picture.spec.gates.quiet_seconds} s without one")
+                    unblocks="stop whatever starts old consumers of this group; it goes on"
+                             f" {picture.spec.gates.quiet_seconds} s after the last one")
         return found if not kafka else replace(found, outcome=Outcome.FAIL, message=(
-            f"{old[0]} does not know the migration, and the mode stays Kafka's, as KafkaConsumers are in the group: owner"
-            " nodes and guards alone hold it off"))
+            f"{old[0]} does not know the migration, and the mode stays Kafka's, as KafkaConsumers are in the group: only"
+            " owner nodes and guards keep it off"))
     if want is Mode.ZOOKEEPER and kafka:
         wrong = mode.misbuilt(picture)
         unblocks = (f"the bridge of spec.workloads must be a migration-enabled consumer: pod {wrong[0]} is none" if wrong

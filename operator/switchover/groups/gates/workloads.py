@@ -28,7 +28,8 @@ def check_ours(picture: Picture) -> Verdict:
     for workload in picture.spec.workloads:
         source = picture.source(workload.name)
         if not isinstance(source, Known):
-            return fail(WORKLOAD_MISSING, source.why, subject=workload.name, unblocks="create it again as it was before")
+            return fail(WORKLOAD_MISSING, source.why, subject=workload.name,
+                        unblocks="create it again with the template that its pods had")
         if source.value.claimed_by != picture.uid:
             return not_claimed(picture, source.value)
         if fleet.originals.get(workload.name) is not None and _is_reverted(picture, workload, source.value):
@@ -38,8 +39,9 @@ def check_ours(picture: Picture) -> Verdict:
         if source.value.replicas != (total := len(picture.slots(workload.name))):
             return _not_as_many(picture, source.value, total)
         for each in source.value.autoscalers:
-            if why := autoscalers.in_the_way(each):
-                return wait(AUTOSCALER_IN_THE_WAY, why, subject=str(each), unblocks=why)
+            if found := autoscalers.in_the_way(each):
+                why, unblocks = found
+                return wait(AUTOSCALER_IN_THE_WAY, why, subject=str(each), unblocks=unblocks)
             if not autoscalers.is_paused(each):
                 ours = autoscalers.is_stored(each, fleet.originals.get(workload.name))
                 return wait(AUTOSCALER_ACTIVE, f"{each} may change the number of pods of {source.value}", subject=str(each),
@@ -50,9 +52,10 @@ def check_ours(picture: Picture) -> Verdict:
 
 def not_claimed(picture: Picture, source: MemberWorkload) -> Verdict:
     """The claim was taken off, or another migration's stands there."""
-    first = ("let the migration with that uid end, or delete it" if source.claimed_by
+    first = (f"let the migration with uid {source.claimed_by} end, or delete it" if source.claimed_by
              else "stop what takes annotations off that Git does not have")
-    return fail(NOT_CLAIMED, f"{source} is not claimed by this migration any more: no pod is moved, forward or back",
+    return fail(NOT_CLAIMED, f"{source} is claimed by {source.claimed_by or 'nobody'}, and not by this migration any more:"
+                " no pod is moved, forward or back",
                 subject=source.name, observed=source.claimed_by or "nobody", threshold=picture.uid,
                 unblocks=f"{first}; then " + kubectl(picture.namespace, "annotate {} {} --overwrite {}={}",
                                                      source.kind.lower(), source.name, names.CLAIM, picture.uid))

@@ -105,7 +105,7 @@ def _verdict(found: Group, way: Obstacle, picture: Picture) -> Verdict:
         case Kind.STREAMS:
             return fail(KAFKA_STREAMS, way.message, subject=found.name, unblocks=(
                 "stop all of it, then start it with group.protocol=streams (clients and brokers 4.2.1 or newer:"
-                " KAFKA-20254); only committed offsets survive"))
+                " KAFKA-20254): the committed offsets stay"))
 
 
 def find_custom_assignments(picture: Picture) -> Iterator[Verdict]:

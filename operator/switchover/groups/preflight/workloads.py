@@ -226,8 +226,9 @@ def find_refused_change(picture: Picture) -> Iterator[Verdict]:
 def find_autoscalers(picture: Picture) -> Iterator[Verdict]:
     for source in workloads(picture):
         for each in source.autoscalers:
-            if why := autoscalers.in_the_way(each):
-                yield fail(AUTOSCALER_IN_THE_WAY, why, subject=str(each), unblocks=why)
+            if found := autoscalers.in_the_way(each):
+                why, unblocks = found
+                yield fail(AUTOSCALER_IN_THE_WAY, why, subject=str(each), unblocks=unblocks)
             else:
                 yield warn(AUTOSCALER_IS_PAUSED, f"{each} is paused while the pods of {source} are moved, then restored",
                            subject=str(each), cure="nothing to do")

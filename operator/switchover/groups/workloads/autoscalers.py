@@ -20,18 +20,18 @@ from switchover.kubernetes.members import HPA, KINDS, PAUSED, PAUSED_REPLICAS, S
 _DISABLED = {"selectPolicy": "Disabled"}
 
 
-def in_the_way(autoscaler: Autoscaler) -> str:
-    """Why this one cannot be paused; "" when `pause` can."""
+def in_the_way(autoscaler: Autoscaler) -> tuple[str, str] | None:
+    """Why this one cannot be paused, and what to do; None when `pause` can."""
     if autoscaler.kind == SCALED_OBJECT:
         if PAUSED_REPLICAS in autoscaler.settings:
-            return (f"{autoscaler} holds the replicas at {autoscaler.settings[PAUSED_REPLICAS]}: take its annotation"
-                    f" {PAUSED_REPLICAS} off")
-        return ""
+            return (f"{autoscaler} holds the replicas at {autoscaler.settings[PAUSED_REPLICAS]}",
+                    f"remove its annotation {PAUSED_REPLICAS}")
+        return None
     if autoscaler.kind != HPA:
-        return f"{autoscaler} may restart pods by itself: delete it until the migration is done"
+        return f"{autoscaler} may restart pods by itself", "delete it until the migration has ended"
     if autoscaler.owner:
-        return f"{autoscaler} is kept by {autoscaler.owner}, which would put it back: pause that"
-    return ""
+        return f"{autoscaler} belongs to {autoscaler.owner}, which would end a pause", f"pause {autoscaler.owner}"
+    return None
 
 
 def is_paused(autoscaler: Autoscaler) -> bool:

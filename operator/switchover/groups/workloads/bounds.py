@@ -43,7 +43,7 @@ def beyond(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]
             case ("metadata", *_):
                 yield f"{as_text(place)}: of the metadata only annotations and labels may change"
             case ("spec", field, *_) if field not in SPEC:
-                yield f"{as_text(place)} is none of what configures an application: {', '.join(sorted(SPEC))}"
+                yield f"{as_text(place)} may not change; of the spec only {', '.join(sorted(SPEC))} may"
     for volume in after["spec"].get("volumes", ()):
         place = ("spec", "volumes", Item("name", volume["name"]))
         yield from _sources(found(before, place), volume, as_text(place))
