@@ -95,8 +95,8 @@ stories: venv ## write tests/stories/ anew: what simulated migrations tell of th
 	rm -f tests/stories/*.txt
 	STORIES=write $(BIN)/pytest --numprocesses 2 -m 'story and not long' tests/unit tests/simulation
 
-messages: venv ## write tests/unit/golden/messages.txt: every message that a gate can give, on one page to review
-	MESSAGES=write $(BIN)/pytest tests/unit/test_messages.py
+messages: venv ## write tests/unit/golden/messages.txt, every message of a gate on one page to review, and cases.txt, which test ran its command
+	MESSAGES=write $(BIN)/pytest tests/unit/test_messages.py tests/unit/test_cases.py
 
 notice: venv ## write NOTICE: the licence of every package that is shipped
 	$(BIN)/python tests/notice.py

@@ -12,7 +12,9 @@ from apiserver.kubelet import run_as_kubelet
 from patience import Patience
 from switchover.answers.errors import Fenced, Refused
 from switchover.api.kafka_migration import NodeMode as Mode
+from switchover.api.status import Verdict as Outcome
 from switchover.cluster import names, template
+from switchover.cluster.gates.ending import check_zookeeper_unused
 from switchover.cluster.gates.workloads import check_no_pod_would_restart, check_replicas_unchanged, check_template_is_ours
 from switchover.cluster.picture import Picture
 from switchover.cluster.preflight.brokers import find_wrong_versions
@@ -465,6 +467,28 @@ async def test_brokers_of_an_older_kafka_get_an_image_of_their_own_repository(
     [own], [container] = before.template["spec"]["containers"], after.template["spec"]["containers"]
     assert container == {**own, "image": "localhost/kafka:3.9.2"}
     assert {**after.template, "spec": {**after.template["spec"], "containers": [own]}} == before.template
+
+
+@pytest.mark.case("PodsNeedZooKeeper")
+async def test_controllers_whose_entrypoint_waits_for_zookeeper_are_edited(
+        workloads: KubernetesWorkloads, run: Callable[..., Any], paste: Callable[..., None], namespace: str) -> None:
+    """Their pods have not restarted yet: no node runs them here."""
+    made = stateful_set()
+    made["metadata"]["name"] = "kafka-controller"
+    made["spec"]["template"]["spec"]["containers"][0] |= {
+        "image": "confluentinc/cp-kafka:7.9.0", "env": [{"name": "KAFKA_ZOOKEEPER_CONNECT", "value": "zookeeper:2181"}]}
+    run("create", "-f", "-", manifest=made)
+
+    async def found() -> Verdict:
+        controllers = await workloads.stateful_set("kafka-controller")
+        assert controllers is not None
+        released = moment("ReleaseZooKeeper", Mode.KRAFT, Mode.KRAFT_CONTROLLER)
+        return check_zookeeper_unused(replace(spoil(released, "kubernetes", controllers=controllers), namespace=namespace))
+
+    told = await found()
+    assert (told.reason, told.subject) == ("PodsNeedZooKeeper", "StatefulSet kafka-controller")
+    paste(told.unblocks, KUBE_EDITOR="sed -i /KAFKA_ZOOKEEPER_CONNECT/,+1d")
+    assert (await found()).outcome is Outcome.PASS
 
 
 async def test_budgets_that_never_allow_a_disruption(workloads: KubernetesWorkloads, run: Callable[..., Any]) -> None:

@@ -10,6 +10,7 @@ from simulation.test_channels import plant, remedies
 from simulation.test_rollback import assert_as_before
 from simulation.test_rollback_trouble import NEW_SALT
 from switchover.api.kafka_migration import NodeMode as Mode
+from switchover.cluster.door.edits import MARKER
 from switchover.kubernetes import reports
 
 BROKERS = ("kafka-0", "kafka-1", "kafka-2")
@@ -85,6 +86,35 @@ def test_a_person_may_restart_a_leader_that_is_stuck_before_switchover_does(worl
     paste_for(world, "LeaderStuck")
     assert world.live(lambda: world.status["progress"].get("batch", 0) >= 3)
     assert (world.kafka.starts[stuck, mode], remedies(world)) == (2, [])
+
+
+OLD_EDITS = f"{MARKER}00000000"
+
+
+@pytest.mark.case("StartedByOtherEdits")
+def test_a_broker_that_was_started_with_old_edits_starts_with_those_of_its_secret(world: MigrationWorld) -> None:
+    """A kubelet may mount what it had of a Secret."""
+    until_step(world, "EnableMigration", 1)
+    (moved,) = world.status["progress"]["batchNodes"]
+    world.kafka.nodes[moved].marker = OLD_EDITS
+    assert world.live(lambda: waits_for(world, "StartedByOtherEdits"))
+    paste_for(world, "StartedByOtherEdits")
+    assert world.live(lambda: world.status["progress"].get("batch", 0) >= 2)
+    assert world.kafka.starts[moved, Mode.MIGRATION] == 2
+
+
+@pytest.mark.case("DoorStillThere")
+def test_a_broker_that_came_back_with_our_script_is_started_by_its_own_template(world: MigrationWorld) -> None:
+    until_step(world, "EnableMigration", 2)
+    world.want("RolledBack")
+    before = dict(world.kafka.starts)
+    assert world.live(lambda: any(mode == Mode.ZOOKEEPER for _, mode in started(world, before)))
+    ((back, _),) = started(world, before)
+    world.kafka.nodes[back].marker = OLD_EDITS
+    assert world.live(lambda: waits_for(world, "DoorStillThere"))
+    paste_for(world, "DoorStillThere")
+    assert world.live(lambda: world.phase == "RolledBack")
+    assert_as_before(world)
 
 
 @pytest.mark.case("ForwardingStuck")
