@@ -69,7 +69,7 @@ def test_a_rehearsal_that_cannot_run_is_left_out_by_the_field_that_it_names(worl
     """The API server refused the change that the migration itself had printed."""
     world.kubelet.rehearsed = lambda _: "the replica's controller did not come up"
     assert world.live(lambda: waits_for(world, "RehearsalFailed"))
-    assert told(world, "RehearsalFailed")["unblocks"].startswith("repair what it names, or set spec.rehearsal.enabled to")
+    assert told(world, "RehearsalFailed")["unblocks"].startswith("repair the cause, or set spec.rehearsal.enabled to")
     change(world, rehearsal={"enabled": False})
     assert world.live(lambda: world.step == "EnableMigration")
     assert ("Rehearse", "Preflight") in moves(world)

@@ -80,7 +80,7 @@ def _found(picture: Picture) -> Report:
                           subject=_job(picture), unblocks="nothing to do: it is rehearsed again"))
     raise Unseen(fail(
         REHEARSAL_FAILED, f"the rehearsal did not finish: {found}", subject=_job(picture),
-        unblocks="repair what it names, or set spec.rehearsal.enabled to false. It runs again once the spec or the brokers'"
+        unblocks="repair the cause, or set spec.rehearsal.enabled to false. It runs again once the spec or the brokers'"
                  " template has changed; to run it now:"
                  f" {kubectl(picture.namespace, 'delete job {}', replica_job.job_name(picture))}"))
 

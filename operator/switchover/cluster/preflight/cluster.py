@@ -42,7 +42,7 @@ def check_brokers_identified(picture: Picture) -> Verdict:
     found = picture.broker_pods()
     if not isinstance(found, Known):
         return wait(BROKERS_NOT_IDENTIFIED, found.why, subject="/brokers/ids",
-                    unblocks="every broker is registered in ZooKeeper again")
+                    unblocks="wait until every broker is registered in ZooKeeper again")
     return passed("every pod is known as a broker")
 
 
@@ -120,10 +120,10 @@ def find_topic_trouble(picture: Picture) -> Iterator[Verdict]:
                        " (partition.metadata), then correct the node or replace the topic, as the runbook says")
     if found.pending_deletes:
         yield wait(PENDING_DELETES, f"topics that are being deleted: {several(found.pending_deletes)}",
-                   subject="/admin/delete_topics", unblocks="the deletion ends")
+                   subject="/admin/delete_topics", unblocks="wait until the deletion ends")
     if found.reassigning:
         yield wait(REASSIGNING, "a reassignment of partitions is under way", subject="/admin/reassign_partitions",
-                   unblocks="the reassignment ends")
+                   unblocks="wait until the reassignment ends")
     partitions = sum(len(topic.assignment) for topic in found.topics.values())
     yield info(METADATA_SIZE, f"{len(found.topics)} topics with {partitions} partitions are to be copied",
                observed=f"{partitions} partitions")
@@ -157,7 +157,7 @@ def find_ill_health(picture: Picture) -> Iterator[Verdict]:
             named = several(f"{partition.topic}-{partition.index}" for partition in behind)
             yield wait(OUT_OF_SYNC, f"{named}: replicas out of sync, as seen by broker {broker_id}", subject=named,
                        observed=f"in sync {sorted(behind[0].isr)}", threshold=f"replicas {sorted(behind[0].replicas)}",
-                       unblocks="the replicas catch up")
+                       unblocks="wait until the replicas have caught up")
     for _, name, topic in seen_by(whole):
         misspelled.discard(name)
         if not topic.partitions:

@@ -78,7 +78,7 @@ def find_missing_objects(picture: Picture) -> Iterator[Verdict]:
             first = next((f": {pod}: {trouble}" for pod, trouble in sorted(troubles.items()) if trouble), "")
             yield wait(PODS_NOT_READY, f"not every pod of StatefulSet {name} is Ready{first}",
                        subject=f"StatefulSet {name}", observed=ready, threshold=workload.replicas,
-                       unblocks="all its pods are Ready; look at the first that is not")
+                       unblocks="wait until all its pods are Ready; look at the first that is not")
     largest = max(filter(None, state.brokers.values()), key=lambda each: each.replicas, default=None)
     pods = sum(each.replicas for each in state.brokers.values() if each is not None)
     if largest is not None and pods > MOST_BROKERS:

@@ -100,7 +100,7 @@ def find_znodes(picture: Picture) -> Iterator[Verdict]:
                    subject="/migration", unblocks=_delete(picture, "/migration"))
     if state.controller is None:
         yield wait(NO_CONTROLLER, "/controller does not exist: no broker is the controller", subject="/controller",
-                   unblocks="a broker becomes the controller")
+                   unblocks="wait until a broker becomes the controller")
     elif not state.controller.ephemeral:
         yield fail(RESIDUE, "/controller is not ephemeral: KRaft controllers claimed it in an earlier attempt",
                    subject="/controller", observed=f"node {state.controller.node_id}",

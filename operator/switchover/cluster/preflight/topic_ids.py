@@ -45,7 +45,8 @@ def _troubles(picture: Picture, told: Mapping[int, TopicIds]) -> Iterator[Verdic
                        + _put(picture, topic, name, on_disk, elect=True))
         elif len(served) > 1:
             yield wait(TOPIC_ID_DIFFERS, f"brokers serve topic {name} by several ids", subject=name,
-                       observed=several(served), threshold="one id", unblocks="every broker has its id from the controller")
+                       observed=several(served), threshold="one id",
+                       unblocks="wait until every broker has its id from the controller")
         elif not served:
             never += [name] if topic.topic_id is None else []
         elif topic.topic_id is None:

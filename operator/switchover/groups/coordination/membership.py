@@ -126,8 +126,8 @@ def _by_zookeeper(picture: Picture, members: Members) -> Verdict:
     owned = len(members.owners)
     return wait(OWNERS_UNSETTLED, f"the owner nodes of group {picture.spec.group} are not what its members compute",
                 subject=picture.spec.group, observed=f"{owned} partitions owned", threshold="the assignment of the strategy",
-                unblocks="the members rebalance: 10 s are usual, 20 s after one was killed; an old consumer that gave up"
-                         " after four attempts wakes with the next change of members")
+                unblocks="wait until the members have rebalanced: 10 s are usual, 20 s after one was killed; an old"
+                         " consumer that gave up after four attempts wakes with the next change of members")
 
 
 def _by_kafka(picture: Picture, members: Members) -> Verdict:
@@ -149,11 +149,12 @@ def check_covered(picture: Picture) -> Verdict:
     wanted = members.expected(partitions_of(picture))
     if twice := sorted(each for each, owners in members.owners.items() if len(owners) > 1):
         return wait(OWNED_TWICE, f"{twice[0]} is held by {' and '.join(members.owners[twice[0]])}", subject=str(twice[0]),
-                    observed=len(twice), threshold=0, unblocks="the members settle; if not, stop one of the two")
+                    observed=len(twice), threshold=0,
+                    unblocks="wait until the members settle; if they do not, stop one of the two")
     if orphans := sorted(wanted - members.owners.keys()):
         return wait(PARTITIONS_UNOWNED, f"{len(orphans)} partitions of group {picture.spec.group} have no owner,"
                     f" {orphans[0]} first",
-                    subject=str(orphans[0]), observed=len(orphans), threshold=0, unblocks="the members settle")
+                    subject=str(orphans[0]), observed=len(orphans), threshold=0, unblocks="wait until the members settle")
     if not wanted and members.kafka_consumers and members.kafka.state is not GroupState.STABLE:
         return not_stable(members.kafka)               # it tells no member's topics meanwhile
     if not wanted:

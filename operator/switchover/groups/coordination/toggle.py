@@ -120,7 +120,7 @@ def check_kafka_consumers_gone(picture: Picture) -> Verdict:
     pods = [pod.name for _, live, pod in picture.pods() if live and picture.consumer(live) is Consumer.KAFKA]
     if pods:
         return wait(KAFKA_CONSUMERS_LEFT, f"pod {pods[0]} of KafkaConsumers is still there", subject=pods[0],
-                    observed=len(pods), threshold=0, unblocks="it ends")
+                    observed=len(pods), threshold=0, unblocks="wait until it ends")
     if kafka := members.kafka_consumers:
         return wait(KAFKA_CONSUMERS_LEFT, f"{kafka[0].client_id} at {kafka[0].host} is still a KafkaConsumer in group"
                     f" {picture.spec.group}", subject=kafka[0].client_id, observed=len(kafka), threshold=0,

@@ -70,7 +70,8 @@ def check_covered(picture: Picture) -> Verdict:
     partitions = partitions_of(picture)
     if group.type is GroupType.CLASSIC and group.state is not GroupState.STABLE:
         return wait(GROUP_NOT_STABLE, f"group {group.name} is {group.state}: no member has an assignment meanwhile",
-                    subject=group.name, observed=group.state, threshold=GroupState.STABLE, unblocks="the rebalance ends")
+                    subject=group.name, observed=group.state, threshold=GroupState.STABLE,
+                    unblocks="wait until the rebalance ends")
     owners = Counter(each for member in group.members for each in member.assigned)
     wanted = expected(group, partitions)
     if twice := sorted(each for each, count in owners.items() if count > 1):
@@ -80,7 +81,7 @@ def check_covered(picture: Picture) -> Verdict:
     if orphans := sorted(wanted - owners.keys()):
         return wait(PARTITIONS_UNOWNED, f"{len(orphans)} partitions of group {group.name} have no owner, {orphans[0]}"
                     " first",
-                    subject=str(orphans[0]), observed=len(orphans), threshold=0, unblocks="the members settle")
+                    subject=str(orphans[0]), observed=len(orphans), threshold=0, unblocks="wait until the members settle")
     if not wanted:
         return wait(NOTHING_SUBSCRIBED, f"group {group.name} subscribes to no topic that exists", subject=group.name,
                     unblocks="create its topics, or correct its subscription")
@@ -147,7 +148,7 @@ def check_offsets_replicated(picture: Picture) -> Verdict:
         return wait(OFFSETS_UNDER_REPLICATED, f"{found.replicas_short} partitions of __consumer_offsets miss a"
                     " replica",
                     subject="__consumer_offsets", observed=found.replicas_short, threshold=0,
-                    unblocks="the replicas catch up")
+                    unblocks="wait until the replicas have caught up")
     return passed("every replica of __consumer_offsets is in sync")
 
 

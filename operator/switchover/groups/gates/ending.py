@@ -74,7 +74,8 @@ def check_audit(picture: Picture) -> Verdict:
     subject = f"Job {job.name}"
     again = f"then have it run again: {kubectl(picture.namespace, 'delete job {}', job.name)}"
     if job.state is JobState.RUNNING:
-        return wait(AUDIT_RUNNING, job.detail or "the audit runs", subject=subject, unblocks="it ends by itself")
+        return wait(AUDIT_RUNNING, job.detail or "the audit runs", subject=subject,
+                    unblocks="nothing to do: it ends by itself")
     try:
         left = read(job.message)
         verdict = left.audit_verdict()
@@ -100,7 +101,7 @@ def check_audit(picture: Picture) -> Verdict:
                         unblocks=f"set audit.acceptIndeterminate, or bring the data that it misses; {again}")
         case AuditVerdict.VIOLATIONS:
             return fail(AUDIT_VIOLATIONS, evidence, subject=subject, observed=verdict, threshold=AuditVerdict.CLEAN,
-                        unblocks=f"look at the evidence, and deal with it; {again}")
+                        unblocks=f"repair what the evidence shows; {again}")
 
 
 AUDIT_CLEAN: Gate[Picture] = Gate("AuditClean", check_audit, needs=(Need.AUDIT,))

@@ -159,7 +159,7 @@ def check_new_members_there(picture: Picture) -> Verdict:
               if mode and picture.protocol(mode) is MemberProtocol.CONSUMER and pod.ready and not pod.terminating]
     if joined and group.type is not GroupType.CONSUMER:
         return wait(GROUP_NOT_CONVERTED, f"group {group.name} is of type {group.type}", subject=group.name,
-                    observed=group.type, threshold=GroupType.CONSUMER, unblocks="the coordinator converts it")
+                    observed=group.type, threshold=GroupType.CONSUMER, unblocks="wait until the coordinator converts it")
     if wanted and not joined:
         return wait(GROUP_FLIPPED_BACK, f"no member of group {group.name} takes part by the consumer protocol",
                     subject=group.name, observed=group.type, threshold=GroupType.CONSUMER,

@@ -96,7 +96,7 @@ def _verdict(found: Group, way: Obstacle, picture: Picture) -> Verdict:
                         unblocks="correct spec.group; or start the pods with the new configuration, without a migration")
         case Kind.NOT_STABLE:
             return wait(GROUP_NOT_STABLE, way.message, subject=found.name, observed=found.state,
-                        threshold=GroupState.STABLE, unblocks="it is Stable again")
+                        threshold=GroupState.STABLE, unblocks="wait until it is Stable again")
         case Kind.MOVED:
             old = picture.protocol(ORIGINAL)
             first = next(member for member in found.members if member.protocol is not old)

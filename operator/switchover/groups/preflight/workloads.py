@@ -69,7 +69,7 @@ def find_unmovable(picture: Picture) -> Iterator[Verdict]:
                 or not kinds.of(source).is_whole(source):
             yield wait(WORKLOAD_NOT_READY, f"{len(source.ready())} of {source.replicas} pods of {source} are Ready",
                        subject=workload.name, observed=len(source.ready()), threshold=source.replicas,
-                       unblocks="all its pods are Ready; look at the first that is not")
+                       unblocks="wait until all its pods are Ready; look at the first that is not")
         for budget, allowed in source.budgets.items():
             if allowed < 1:
                 yield warn(STRICT_BUDGET, f"PodDisruptionBudget {budget} allows no disruption of {source}: batches go on,"
