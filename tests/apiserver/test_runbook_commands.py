@@ -297,8 +297,8 @@ def test_what_the_chart_is_to_allow_comes_to_what_it_had(person: Person) -> None
         wanted = json.loads(person.does("helm get values switchover --output json"))
         for command in of_kubernetes(re.compile("helm ")):
             person.does(command.text.replace("--namespace kafka ", f"--namespace {person.names['NAMESPACE']} "))
-            key, value = re.findall(r"'allow\.(\w+)=\{(.*)\}'$", command.text)[0]
-            wanted.setdefault("allow", {})[key] = [value]
+            key, values = re.findall(r"'allow\.(\w+)=(.*)'$", command.text)[0]
+            wanted.setdefault("allow", {})[key] = json.loads(values)
             assert json.loads(person.does("helm get values switchover --output json")) == wanted
         assert len(wanted["allow"]) == 3
     finally:
