@@ -20,6 +20,7 @@ from switchover.cli.objects import KAFKA_MIGRATION, Found
 from switchover.engine.calls import News
 
 KMIG = f"kmig/{NAME}"
+AGAIN = f"switchover retry {KMIG} --namespace sim"
 
 
 def found(world: MigrationWorld) -> Found:
@@ -126,13 +127,13 @@ def test_every_command_says_what_happened_and_one_begins_again(world: MigrationW
     rolled_back(world)
     why = "has rolled back automatically from EnableMigration because of PodInTrouble: Replace/kafka-1: "
     (waits,) = world.status["waitingFor"]
-    assert waits["unblocks"] == f"repair the cause, then begin attempt 2: switchover retry {KMIG} --namespace sim"
+    assert waits["unblocks"] == f"repair the cause, then begin attempt 2: {AGAIN}"
     assert waits["unblocks"] in world.status["summary"]
     assert refused(world, Act.RESUME).startswith(f"{KMIG} {why}")
-    assert refused(world, Act.RESUME).endswith(f"resume changes nothing; switchover retry {KMIG} begins attempt 2")
+    assert refused(world, Act.RESUME).endswith(f"resume changes nothing; {AGAIN} begins attempt 2")
     said = list(acts.lines(found(world), Act.ROLLBACK))
     assert said[1].startswith(f"it {why}")
-    assert said[1].endswith(f"; nothing begins again before switchover retry {KMIG}")
+    assert said[1].endswith(f"; nothing begins again before {AGAIN}")
     drawn = str(tree(world.migration, world.timeline.now()).label)
     assert drawn.endswith("rollback done")
     world.kafka.refuses.clear()

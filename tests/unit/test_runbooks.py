@@ -105,7 +105,8 @@ def test_what_an_urgency_means_stands_once_in_the_index_and_is_printed_with_each
 def test_a_reason_that_a_page_names_is_a_link_to_its_runbook(subject: str) -> None:
     """`[OtherReason]` in the text, and where it leads at the page's end."""
     text, *links = re.split(r"(?m)^(?=\[\w+\]: )", (RUNBOOKS / f"{subject}.md").read_text())
-    named = {name or words for words, name in REFERENCE.findall(text) if (name or words)[:1].isupper()}
+    prose = re.sub(r"(?ms)^```.*?^```$", "", text)
+    named = {name or words for words, name in REFERENCE.findall(prose) if (name or words)[:1].isupper()}
     assert named <= REASONS.keys()
     led = {name: REASONS[name].runbook.removeprefix("runbooks/") for name in sorted(named)}
     assert "".join(links) == "".join(f"[{name}]: {place}\n" for name, place in led.items())
