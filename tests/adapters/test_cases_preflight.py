@@ -70,6 +70,7 @@ async def seen(tmp_path: Path) -> AsyncIterator[Seen]:
         await seen.close()
 
 
+@pytest.mark.long
 @pytest.mark.case("DeadBrokerInAssignment", "PendingDeletes", "Residue")
 async def test_what_a_broker_that_died_and_an_earlier_attempt_have_left(seen: Seen) -> None:
     """Replicas are moved away from the broker; the deletion of a topic ends when it comes back. The records stay."""

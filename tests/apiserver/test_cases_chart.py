@@ -24,6 +24,7 @@ spec: {volumes: [{name: keys, secret: {secretName: "12345"}}]}
 GIVEN = ("logLevel=debug", "allow.images={registry.example/team/*}")
 
 
+@pytest.mark.long
 @pytest.mark.case("ImageNotAllowed", "ClaimNotAllowed", "SecretNotAllowed", "PodChangeNotAllowed")
 def test_whoever_installed_the_chart_allows_what_is_named_by_the_commands_that_are_printed(
         kubeconfig: Path, crds: object, api_client: client.ApiClient, paste: Callable[..., None], namespace: str,

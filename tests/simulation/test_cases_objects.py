@@ -157,6 +157,7 @@ def approved_until(world: MigrationWorld, reason: str) -> None:
     assert world.live(lambda: waits_for(world, reason) or (world.approve_what_waits() or False))
 
 
+@pytest.mark.long
 @pytest.mark.case("ZooKeeperRuns", "NotBackWithoutZooKeeper")
 def test_zookeeper_is_scaled_away_and_back_and_away_again(world: MigrationWorld) -> None:
     before_finalize(world)
@@ -180,6 +181,7 @@ def test_zookeeper_is_scaled_away_and_back_and_away_again(world: MigrationWorld)
     assert {world.kafka.nodes[f"kafka-{n}"].mode for n in range(3)} == {Mode.KRAFT}
 
 
+@pytest.mark.long
 @pytest.mark.case("ZooKeeperUnverified")
 def test_a_zookeeper_that_says_nothing_of_its_clients_is_scaled_away(
         world: MigrationWorld, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,6 +91,7 @@ def test_a_person_may_restart_a_leader_that_is_stuck_before_switchover_does(worl
 OLD_EDITS = f"{MARKER}00000000"
 
 
+@pytest.mark.long
 @pytest.mark.case("StartedByOtherEdits")
 def test_a_broker_that_was_started_with_old_edits_starts_with_those_of_its_secret(world: MigrationWorld) -> None:
     """A kubelet may mount what it had of a Secret."""
@@ -103,6 +104,7 @@ def test_a_broker_that_was_started_with_old_edits_starts_with_those_of_its_secre
     assert world.kafka.starts[moved, Mode.MIGRATION] == 2
 
 
+@pytest.mark.long
 @pytest.mark.case("DoorStillThere")
 def test_a_broker_that_came_back_with_our_script_is_started_by_its_own_template(world: MigrationWorld) -> None:
     until_step(world, "EnableMigration", 2)
