@@ -2,15 +2,12 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
 from printed import changing
-from switchover.engine.gate import Verdict
 from switchover.reasons import REASONS
 from tales import assert_golden
-from unit import test_coordination_gates, test_group_findings, test_kraft_findings, test_kraft_preflight
-from unit.pictures import moment
+from unit.test_messages import of_gates
 
 TESTS = Path(__file__).parents[1]
 LAYERS = ("simulation", "adapters", "apiserver", "sandbox")
@@ -20,21 +17,9 @@ BEYOND_THE_TABLES = frozenset({"ApprovalVoid", "AwaitingApproval", "BeingDeleted
 PAGE = Path(__file__).parent / "golden" / "cases.txt"
 
 
-def verdicts() -> Iterator[Verdict]:
-    """What the gates say of all that the tables plant."""
-    for table in (test_kraft_findings, test_group_findings):
-        for each in table.FINDINGS:
-            yield table.GATES[each.gate].check(each.spoil(table.MOMENTS[each.gate]()))
-    for finding in test_coordination_gates.FINDINGS:
-        gate = test_coordination_gates.gates()[finding.gate]
-        yield gate.check(finding.spoil(test_coordination_gates.moment(finding.moment)))
-    for bad in test_kraft_preflight.BAD:
-        yield test_kraft_preflight.check(bad.gate, bad.spoil(moment("Preflight")))
-
-
 def acting() -> dict[str, str]:
     """Reason -> a command that changes something, which it prints."""
-    said = (each for verdict in verdicts() for each in (verdict, *verdict.findings))
+    said = (each for _, verdict in of_gates() for each in (verdict, *verdict.findings))
     return {each.reason: commands[0] for each in said
             if each.reason in REASONS and (commands := changing(f"{each.message} {each.unblocks}"))}
 
