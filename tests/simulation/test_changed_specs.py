@@ -120,7 +120,8 @@ def test_what_gets_the_controllers_name_after_the_last_look_is_not_theirs(plural
     world.api.on_write = appears
     assert world.live(lambda: waits_for(world, "NameTaken"))
     assert f"{kind} kafka-controller exists and is not Switchover's" in told(world, "NameTaken")["message"]
-    assert "copy it for them under another name" in told(world, "NameTaken")["unblocks"]
+    assert told(world, "NameTaken")["unblocks"] == (
+        "see who uses that object. If somebody does, copy it for them under another name; then delete it")
     quiet_for(world, 60)
     foreign = world.api.objects[plural, "kafka-controller"]
     assert (foreign["spec"], foreign["metadata"].get("labels") or {}) == (spec, {})

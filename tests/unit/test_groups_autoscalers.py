@@ -85,15 +85,17 @@ def test_fenced_by_what_was_read(made, field):
         after(other, pause(read(made)))
 
 
-@pytest.mark.parametrize(("found", "words"), [
-    (read(hpa(), kind="VerticalPodAutoscaler"), "VerticalPodAutoscaler orders may restart pods by itself"),
-    (read(hpa(), owner="WatermarkPodAutoscaler orders"), "belongs to WatermarkPodAutoscaler orders"),
-    (read(scaled_object(**{PAUSED_REPLICAS: "4"})), "ScaledObject orders holds the replicas at 4"),
+@pytest.mark.parametrize(("found", "words", "cure"), [
+    (read(hpa(), kind="VerticalPodAutoscaler"), "VerticalPodAutoscaler orders may restart pods by itself",
+     "delete it until the migration has ended"),
+    (read(hpa(), owner="WatermarkPodAutoscaler orders"), "belongs to WatermarkPodAutoscaler orders",
+     "pause WatermarkPodAutoscaler orders"),
+    (read(scaled_object(**{PAUSED_REPLICAS: "4"})), "ScaledObject orders holds the replicas at 4",
+     f"remove its annotation {PAUSED_REPLICAS}"),
 ])
-def test_what_cannot_be_paused_is_named_and_not_touched(found, words):
-    why, do = in_the_way(found) or ("", "")
-    assert words in why
-    assert do
+def test_what_cannot_be_paused_is_named_and_not_touched(found, words, cure):
+    why, unblocks = in_the_way(found) or ("", "")
+    assert (words in why, unblocks) == (True, cure)
     assert not is_paused(found)
     with pytest.raises(AssertionError):
         pause(found)
