@@ -24,8 +24,8 @@ hypothesis.settings.load_profile("busy")
 
 BUDGETS = {
     "sandbox": 690, "apiserver": 730, "adapters": 870, "pipeline": 270, "simulation": 420, "packaging": 50, "unit": 200}
-"""Seconds for each layer, its fixtures included, in all workers on two cores; in the order of running: the stories take
-longest, what waits runs beside them, what computes fills the time that both leave."""
+"""Seconds for each layer, its fixtures included, in all workers on two cores; in the order of running: the stories, what
+waits, and what computes fills the time that it leaves."""
 
 WHOLE = {"pipeline", "apiserver"}
 """Layers that one worker takes whole, since they share one Java virtual machine for Spark (so do the adapters' jobs on real
