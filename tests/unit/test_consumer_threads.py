@@ -199,6 +199,49 @@ def test_it_may_be_asked_while_another_thread_joins_again() -> None:
     assert found.broken == []
 
 
+def commits_what_was_handed_out(threads: Any) -> None:
+    """Of both streams, by the thread of each."""
+    positions, answered = Positions(automatic=False), [0]
+    consumer, _ = a_consumer(first := Ended(ended=False))
+    consumer._positions, consumer.streams = positions, [fetching_from(positions, P), fetching_from(positions, Q, 0)]
+
+    def written(claims: Any, *, wait: bool) -> None:
+        due = answered[0]
+        assert (offset := positions.under(claims)[Q]) >= due, f"{offset} is written, {due} was answered"
+
+    first.commit = written  # type: ignore[method-assign]
+
+    def polls_and_commits() -> None:
+        consumer.streams[1].consume(1, 0)
+        consumer.commit(asynchronous=False)
+        answered[0] = 1
+
+    polls = beside(threads, polls_and_commits)
+    consumer.commit(asynchronous=False)
+    polls.join()
+    assert positions.claims(frozenset({Q}))[Q].done == 1
+
+
+def test_what_one_stream_committed_another_does_not_take_back() -> None:
+    found = explored(commits_what_was_handed_out, fetching, migration_consumer, delays=1, watched=[MigrationConsumer.commit])
+    assert found.orders > 50
+    assert found.broken == []
+
+
+def closes_when_it_is_out_already(threads: Any) -> None:
+    first = Ended()
+    first.left = SimpleNamespace(wait=lambda seconds: migration_consumer.time.sleep(seconds), is_set=lambda: False)
+    consumer, _ = a_consumer(first)
+    began = migration_consumer.time.monotonic()
+    consumer.close()
+    assert migration_consumer.time.monotonic() - began < 1.0
+
+
+def test_it_closes_at_once_when_its_membership_has_ended() -> None:
+    """Beyond max.poll.interval.ms, for one: nothing is left to be committed or released."""
+    assert explored(closes_when_it_is_out_already, migration_consumer).broken == []
+
+
 def closes_while_a_stream_polls(threads: Any) -> None:
     consumer, begun = a_consumer(Ended(ended=False))
 

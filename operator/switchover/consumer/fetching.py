@@ -71,12 +71,13 @@ class Positions:
             self._claims |= claims
         return claims
 
-    def move(self, partition: TopicPartition, claim: Claim, offset: int) -> bool:
-        """False, and nothing is moved, where that is not the partition's claim any more."""
+    def move(self, partition: TopicPartition, claim: Claim, offset: int, *, back: bool = True) -> bool:
+        """False, and nothing is moved, where that is not the partition's claim any more. `back`: also to an earlier
+        offset."""
         with self._lock:
             if self._claims.get(partition) is not claim:
                 return False
-            claim.done = offset
+            claim.done = offset if back else max(claim.done, offset)
             return True
 
     def pass_on(self, claim: Claim, offset: int) -> None:
@@ -220,12 +221,14 @@ class Stream:
             else:
                 self._finish(order)
 
-    def commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Claim]:
-        """May be committed from now on; the claims of those of the partitions that are still this stream's."""
+    def commit(self, offsets: Mapping[TopicPartition, int], *, back: bool = True) -> Mapping[TopicPartition, Claim]:
+        """May be committed from now on; the claims of those of the partitions that are still this stream's. `back`: also an
+        offset before one that was committed."""
         with self._lock:
             self._count()                               # else it would come after this
             claims = {each: self._fetching[each] for each in offsets.keys() & self._fetching.keys()}
-        return {each: claim for each, claim in claims.items() if self._positions.move(each, claim, offsets[each])}
+        return {each: claim for each, claim in claims.items()
+                if self._positions.move(each, claim, offsets[each], back=back)}
 
     def _start(self, order: _Started) -> None:
         places = [Place(*partition, claim.next) for partition, claim in sorted(order.claims.items())]

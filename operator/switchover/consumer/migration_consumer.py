@@ -129,7 +129,9 @@ class MigrationConsumer:
             given = {TopicPartition(each.topic, each.partition): each.offset for each in offsets}
         else:
             given = self._handed_out()
-        claims = {partition: claim for stream in self.streams for partition, claim in stream.commit(given).items()}
+        back = message is not None or offsets is not None       # else another thread may have committed further meanwhile
+        claims = {partition: claim for stream in self.streams
+                  for partition, claim in stream.commit(given, back=back).items()}
         if others := sorted(given.keys() - claims):
             raise KafkaException(KafkaError(KafkaError._STATE, f"{others[0]} is not assigned to this consumer"))
         if (membership := self._membership) is None:
@@ -152,7 +154,11 @@ class MigrationConsumer:
         return {partition: offset for stream in self.streams for partition, offset in stream.position().items()}
 
     def close(self, timeout: float = 15.0) -> None:
-        """Finish, commit, release and leave, within `timeout` seconds and a few; what is not done then is left to others."""
+        """Finish, commit, release and leave, within `timeout` seconds and a few; what is not done then is left to others.
+
+        Raises what a callback has raised first, when all of this is done.
+        """
+        raised: list[Exception] = []
         with self._beginning:
             if self._closed:
                 return
@@ -160,18 +166,30 @@ class MigrationConsumer:
         if membership is not None:
             deadline = time.monotonic() + timeout
             membership.close()
-            while not membership.left.wait(0.02) and time.monotonic() < deadline:
-                for stream in self.streams:
-                    stream.follow_orders()
-            self._call_back_commits()
-            if not membership.left.is_set():
+            while not membership.left.wait(0.02) and not membership.ended and time.monotonic() < deadline:
+                self._follow_orders(raised)
+            self._finish(self._call_back_commits, raised)
+            if not membership.left.is_set() and not membership.ended:
                 logger.error("not everything was committed and released within %g s: %s", timeout,
                              ", ".join(str(TopicPartition(each.topic, each.partition)) for each in self.assignment()))
             membership.end()
             self._membership = None
+        self._follow_orders(raised)
         for stream in self.streams:
-            stream.follow_orders()
             stream.close()
+        if raised:
+            raise raised[0]
+
+    def _follow_orders(self, raised: list[Exception]) -> None:
+        for stream in self.streams:
+            self._finish(stream.follow_orders, raised)
+
+    def _finish(self, do: Callable[[], None], raised: list[Exception]) -> None:
+        """What a callback raises does not end the end."""
+        try:
+            do()
+        except Exception as problem:  # noqa: BLE001 - whatever the application raises
+            raised.append(problem)
 
     # --- ours ---------------------------------------------------------------------------------------------------------
 
