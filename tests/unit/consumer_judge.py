@@ -16,11 +16,13 @@ ME = "g_me"
 
 
 class Judge:
-    """Partitions begin at 0. `story` is what happened, by the time and the thread; `counts` what was seen of it."""
+    """Partitions begin at 0. `story` is what happened, by the time and the thread, `counts` how much of it, `broken` what
+    must not have happened, where the application says what it is handed."""
 
     def __init__(self, servers: Servers) -> None:
         self._servers, self._scheduler = servers, servers.scheduler
         self.story: list[str] = []
+        self.broken: list[str] = []
         self.counts: Counter[str] = Counter()
         self._next: Counter[TopicPartition] = Counter()             # what is handed out next, by whoever
         self._answered: Counter[TopicPartition] = Counter()         # the last commit that our application was answered for
@@ -33,7 +35,7 @@ class Judge:
 
     def _breaks(self, rule: str, what: str) -> None:
         self.says(f"BROKEN {rule}: {what}")
-        self._scheduler.failures.append(f"{rule}: {what}")
+        self.broken.append(f"{rule}: {what}")
 
     # --- records ------------------------------------------------------------------------------------------------------
 

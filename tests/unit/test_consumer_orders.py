@@ -79,6 +79,7 @@ class Story:
 
     def _judged(self) -> None:
         seconds = self._scheduler.now - 1000 + 1
+        self.failures += self._servers.judge.broken
         self.failures += [f"{each.name} made {each.waits} passes in {seconds:.0f} s"
                           for each in self._scheduler.tasks if each.waits > PASSES * seconds]
 
@@ -90,7 +91,8 @@ class Story:
             "enable.auto.commit": self._automatic, "auto.commit.interval.ms": 300, "auto.offset.reset": "earliest",
             "max.poll.interval.ms": 3000 if self.name == "the application stands still" else 300_000})
         two = self.name == "two streams, a thread each"
-        self._consumer.subscribe({TOPIC: 2} if two else [TOPIC], on_revoke=self._revoked, on_lost=self._lost)
+        streams = 2 if two or self.name == "a callback raises" else 1
+        self._consumer.subscribe([TOPIC], streams=streams, on_revoke=self._revoked, on_lost=self._lost)
         beside = self._threads.Thread(lambda: self._takes_until_it_is_over(self._consumer.streams[1]), "second stream")
         trouble = self._threads.Thread(self._trouble, "trouble")
         if two:
