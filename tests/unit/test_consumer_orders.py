@@ -222,3 +222,9 @@ def check(name: str, seeds: Sequence[int]) -> None:
 @pytest.mark.parametrize("name", TROUBLES)
 def test_nothing_is_lost_and_every_call_returns(name: str) -> None:
     check(name, range(SAMPLE * 20, SAMPLE * 20 + 20))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", TROUBLES)
+def test_the_same_in_many_more_orders(name: str) -> None:
+    check(name, range(1_000_000, 1_002_250))
