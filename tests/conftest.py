@@ -23,7 +23,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("busy")
 
 BUDGETS = {
-    "sandbox": 690, "apiserver": 730, "adapters": 870, "pipeline": 270, "simulation": 420, "packaging": 50, "unit": 200}
+    "sandbox": 950, "apiserver": 730, "adapters": 870, "pipeline": 270, "simulation": 420, "packaging": 50, "unit": 200}
 """Seconds for each layer, its fixtures included, in all workers on two cores; in the order of running: the stories, what
 waits, and what computes fills the time that it leaves."""
 

@@ -30,9 +30,11 @@ from switchover.text.command import Command, command, kubectl
 from switchover.zookeeper.nodes import MigrationNode, ZooKeeperGroup, ZooKeeperState, ZooKeeperTopics
 
 T = TypeVar("T")
-NEW_POD_ANSWERS = "wait until its new pod answers; if it does not, its log says why"
-BROKER_REGISTERS = "wait until it registers; if it does not, its log says why"
-BROKER_ANSWERS = "wait until the broker answers; if it does not, its log says why"
+
+
+def until(awaited: str, picture: Picture, pod: str) -> str:
+    """What to wait for, and the command that shows why it does not come."""
+    return f"wait until {awaited}; if not, look at its log: {kubectl(picture.namespace, 'logs {}', pod)}"
 
 
 def samples(picture: Picture) -> int:
@@ -189,10 +191,11 @@ def not_in_its_mode(picture: Picture, name: str) -> Verdict | None:
     record = picture.position.nodes[name]
     mode = picture.mode(record.node_id)
     if not isinstance(mode, Known):
-        return wait(BROKER_SILENT, of(name, mode.why), subject=name, unblocks=BROKER_ANSWERS)
+        return wait(BROKER_SILENT, of(name, mode.why), subject=name,
+                    unblocks=until("the broker answers", picture, name))
     if mode.value != record.assigned:
         return wait(WRONG_MODE, f"{name} does not run in its mode yet", subject=name, observed=mode.value,
-                    threshold=record.assigned, unblocks=NEW_POD_ANSWERS)
+                    threshold=record.assigned, unblocks=until("its new pod answers", picture, name))
     return None
 
 

@@ -12,7 +12,7 @@ from switchover.cluster.ending import trial_job, zookeeper_users
 from switchover.cluster.ending.own_configuration import Broker, Difference, differences, log_dirs
 from switchover.cluster.facts import Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.reading import BROKER_ANSWERS, kubernetes_of, log_of, samples, silence, zookeeper_of
+from switchover.cluster.reading import kubernetes_of, log_of, samples, silence, until, zookeeper_of
 from switchover.engine.gate import SEEN_AGAIN, Gate, Verdict, fail, of, passed, seen, several, unknown, wait
 from switchover.kubernetes.reports import started_with
 from switchover.kubernetes.workloads import JobRun, Workload
@@ -151,7 +151,7 @@ def _not_back(picture: Picture) -> Verdict | None:
         pod, answers = picture.pod_of(name), isinstance(picture.facts.answers.get(node_id), Known)
         if pod is None or not pod.ready or not answers:
             why = pod.trouble if pod is not None and pod.trouble else f"{name} is not Ready, or does not answer"
-            return wait(BROKER_SILENT, why, subject=name, unblocks=BROKER_ANSWERS)
+            return wait(BROKER_SILENT, why, subject=name, unblocks=until("the broker answers", picture, name))
     return None
 
 

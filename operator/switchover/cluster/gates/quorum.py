@@ -6,13 +6,13 @@ from switchover.cluster.facts import Need
 from switchover.cluster.modes import CONTROLLERS_REGISTER, METADATA_LEVELS
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import (
-    NEW_POD_ANSWERS,
     controllers_coming_up,
     log_of,
     phases_of_controllers,
     quorum_of,
     samples,
     unless_coming_up,
+    until,
     with_new_volumes,
 )
 from switchover.engine.gate import Gate, Verdict, fail, of, passed, seen, several, unknown, wait
@@ -153,10 +153,11 @@ def check_controller_finalized(picture: Picture) -> Verdict:
     for name in picture.batch:
         mode = picture.mode(picture.position.nodes[name].node_id)
         if not isinstance(mode, Known):
-            return wait(CONTROLLER_SILENT, of(name, mode.why), subject=name, unblocks=NEW_POD_ANSWERS)
+            return wait(CONTROLLER_SILENT, of(name, mode.why), subject=name,
+                        unblocks=until("its new pod answers", picture, name))
         if mode.value != NodeMode.KRAFT_CONTROLLER:
             return wait(WRONG_MODE, f"{name} still has the migration flag", subject=name, observed=mode.value,
-                        threshold=NodeMode.KRAFT_CONTROLLER, unblocks=NEW_POD_ANSWERS)
+                        threshold=NodeMode.KRAFT_CONTROLLER, unblocks=until("its new pod answers", picture, name))
     return passed(f"{', '.join(picture.batch)} without the flag")
 
 

@@ -7,7 +7,7 @@ from switchover.api.kafka_migration import NodeMode
 from switchover.cluster import modes
 from switchover.cluster.gates.quorum import CAUGHT_UP_RECORDS
 from switchover.cluster.picture import Picture
-from switchover.cluster.reading import BROKER_REGISTERS, log_of, not_in_its_mode, quorum_of, samples, zookeeper_of
+from switchover.cluster.reading import log_of, not_in_its_mode, quorum_of, samples, until, zookeeper_of
 from switchover.engine.gate import Gate, Verdict, fail, passed, seen, several, wait
 from switchover.reasons.cluster import (
     BROKER_FENCED,
@@ -42,15 +42,16 @@ def _registered(picture: Picture, state: ZooKeeperState | None) -> Verdict:
         if state is not None and (node_id in state.brokers) != zookeeper_mode:
             found = "is missing from" if zookeeper_mode else "is still in"
             return wait(ZOOKEEPER_REGISTRATION, f"broker {node_id} {found} /brokers/ids in ZooKeeper", subject=name,
-                        unblocks=BROKER_REGISTERS if zookeeper_mode
+                        unblocks=until("it registers", picture, name) if zookeeper_mode
                         else "wait: its old session with ZooKeeper ends by its timeout")
         registration = log.brokers.get(node_id)
         if registration is None or registration.migrating_zk != zookeeper_mode:
             return wait(NOT_REGISTERED, f"the metadata log has no registration of broker {node_id} in mode"
                         f" {record.assigned}", subject=name,
-                        unblocks=BROKER_REGISTERS)
+                        unblocks=until("it registers", picture, name))
         if registration.fenced:
-            return wait(BROKER_FENCED, f"the controllers fence broker {node_id}", subject=name, unblocks=HEARTBEATS_ARRIVE)
+            return wait(BROKER_FENCED, f"the controllers fence broker {node_id}", subject=name,
+                        unblocks=until(HEARTBEATS_ARRIVE, picture, name))
     return passed(f"{', '.join(picture.batch)} registered")
 
 
@@ -84,7 +85,7 @@ def check_observers_caught_up(picture: Picture) -> Verdict:
     return passed("the metadata log is followed")
 
 
-HEARTBEATS_ARRIVE = "wait until its heartbeats reach the controllers; if they do not, its log says why"
+HEARTBEATS_ARRIVE = "its heartbeats reach the controllers"
 FENCED_SECONDS = 90.0
 """A broker that starts, or whose controller has moved, is unfenced once the JVM has forgotten an old address, after 30 s."""
 
@@ -116,7 +117,7 @@ def _nobody_fenced(picture: Picture, spared: Collection[str]) -> Verdict:
     message = f"broker {node_id} {'is fenced' if node_id in log.brokers else 'is not registered'}"
     if len(lost) == len(brokers) > 1:
         message = f"the controllers fence every broker: {', '.join(str(brokers[name]) for name in lost)}"
-    return wait(BROKER_FENCED, message, subject=lost[0], unblocks=HEARTBEATS_ARRIVE)
+    return wait(BROKER_FENCED, message, subject=lost[0], unblocks=until(HEARTBEATS_ARRIVE, picture, lost[0]))
 
 
 def check_others_in_zookeeper(picture: Picture) -> Verdict:

@@ -2,12 +2,13 @@
 the controller."""
 
 from collections.abc import Collection, Iterable
+from operator import itemgetter
 
 from switchover.answers.observed import Known
-from switchover.cluster import modes
+from switchover.cluster import modes, names
 from switchover.cluster.facts import CaughtUp, Need
 from switchover.cluster.picture import Picture
-from switchover.cluster.reading import BROKER_ANSWERS, kubernetes_of, minima_of, samples
+from switchover.cluster.reading import kubernetes_of, minima_of, samples, until
 from switchover.engine.gate import Gate, Unseen, Verdict, of, passed, seen, unknown, wait
 from switchover.kafka.node import WholeView, seen_by
 from switchover.reasons.cluster import (
@@ -116,16 +117,18 @@ def _up_for(picture: Picture, broker_id: int) -> float:
 def check_brokers_see_each_other(picture: Picture) -> Verdict:
     """Every broker lists every broker as alive: in KRaft this is the view of who is unfenced."""
     expected = set(picture.brokers.values())
-    for broker_id in sorted(expected):
+    for name, broker_id in sorted(picture.brokers.items(), key=itemgetter(1)):
         view = picture.view(broker_id)
         if not isinstance(view, Known) and view.no_metadata and (up := _up_for(picture, broker_id)) > DEAF_SECONDS:
+            controllers = f"{names.CONTROLLERS_LABEL}={picture.spec.controllers.name}"
+            logs = kubectl(picture.namespace, "logs --prefix --tail 50 --selector {}", controllers)
             return wait(BROKER_DEAF, f"broker {broker_id} answers, but has no metadata: no controller reaches its listener"
                         " between brokers", subject=f"broker {broker_id}", observed=f"{up:.0f} s",
-                        threshold=f"{DEAF_SECONDS:.0f} s", unblocks="the controllers' logs say why (a missing login, store"
-                        " or host name); a rollback is still possible: spec.desiredState: RolledBack")
+                        threshold=f"{DEAF_SECONDS:.0f} s",
+                        unblocks=f"look for a missing login, store or host name: {logs}; or roll back")
         if not isinstance(view, Known):
             return wait(BROKER_SILENT, of(f"broker {broker_id}", view.why), subject=f"broker {broker_id}",
-                        unblocks=BROKER_ANSWERS)
+                        unblocks=until("the broker answers", picture, name))
         if missing := expected - set(view.value.brokers):
             return wait(BROKER_FENCED, f"broker {broker_id} does not list brokers {sorted(missing)} as alive",
                         subject=f"broker {min(missing)}", unblocks="wait until every broker lists them as alive")

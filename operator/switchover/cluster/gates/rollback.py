@@ -9,12 +9,12 @@ from switchover.cluster.gates.dual_write import PATIENCE_SECONDS, check_dual_wri
 from switchover.cluster.gates.workloads import original_missing
 from switchover.cluster.picture import Picture
 from switchover.cluster.reading import (
-    BROKER_REGISTERS,
     copied_under_claim,
     is_claimed,
     kubernetes_of,
     not_in_its_mode,
     samples,
+    until,
     zookeeper_of,
 )
 from switchover.engine.gate import Gate, Verdict, of, passed, seen, unknown, wait
@@ -159,7 +159,7 @@ def check_plain_broker(picture: Picture) -> Verdict:
         node_id = picture.position.nodes[name].node_id
         if node_id not in state.brokers:
             return wait(ZOOKEEPER_REGISTRATION, f"broker {node_id} is missing from /brokers/ids", subject=name,
-                        unblocks=BROKER_REGISTERS)
+                        unblocks=until("it registers", picture, name))
     return passed(f"{', '.join(picture.batch)} on ZooKeeper")
 
 
