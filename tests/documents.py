@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 
 from apiserver.terminal import terminal
 from patience import stretched
@@ -88,6 +89,15 @@ def sampled(world: str) -> list[Any]:
     """The same as parameters of a test: an ordinary run takes those of the README alone."""
     return [pytest.param(block, id=str(block), marks=() if block.page == "README.md" else pytest.mark.long)
             for block in of(world)]
+
+
+def standing_in(namespace: str, kubeconfig: Path, directory: Path) -> Path:
+    """The kubeconfig of a person whose context has this namespace, in their directory."""
+    settings = yaml.safe_load(kubeconfig.read_text())
+    settings["contexts"][0]["context"]["namespace"] = namespace
+    own = directory / "kubeconfig"
+    own.write_text(yaml.safe_dump(settings))
+    return own
 
 
 def run(block: Block, directory: Path, script: str, names: Mapping[str, str] | None = None, **environment: str) -> str:

@@ -15,7 +15,7 @@ from apiserver import charts
 from apiserver.finalized import MIGRATION, Finalized
 from apiserver.test_cli import change, recorded
 from apiserver.test_export import MANIFESTS
-from documents import ROOT, Block, blocks, run, sampled
+from documents import ROOT, Block, blocks, run, sampled, standing_in
 from switchover.api.kafka_migration import KafkaMigrationSpec, NodeMode
 from switchover.cli.objects import CONSUMER_GROUP_MIGRATION, KAFKA_MIGRATION
 from switchover.cluster.controllers import manifests
@@ -65,9 +65,7 @@ async def directory(request: pytest.FixtureRequest, crds: object, namespace: str
     place = (block.marker or {}).get("place", "")
     for name, text in files(block.page).items():
         (tmp_path / name).write_text(text)
-    settings = yaml.safe_load(kubeconfig.read_text())                                        # noqa: ASYNC240
-    settings["contexts"][0]["context"]["namespace"] = namespace
-    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(settings))
+    standing_in(namespace, kubeconfig, tmp_path)
     helm = "helm " in block.script or place == "Installed"
     if place in PLACES:
         made = [*migrations(PLACES[place])]

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import yaml
 
 from demo import metadata, migration, rollback, traffic, world
 from demo.cluster import Cluster
 from demo.kill import BACK, Killer
 from demo.turn_back import TurnBack
-from documents import Block, of, run
+from documents import Block, of, run, standing_in
 from invariants.jury import judged
 from invariants.memory import Limits
 from sandbox import audit, history
@@ -150,8 +149,6 @@ def test_no_invariant_was_broken_by_the_recorded_history(story: Story, audit_log
 @pytest.mark.parametrize("block", of("tests/sandbox/test_rollback.py"), ids=str)
 def test_what_pages_do_in_a_pod_runs(block: Block, story: Story, stage: Cluster, tmp_path: Path) -> None:
     (tmp_path / "migration.yaml").write_text(migration.manifest(holds=rollback.HOLDS, **QUICK))
-    settings = yaml.safe_load(Path(stage.environment["KUBECONFIG"]).read_text())
-    settings["contexts"][0]["context"]["namespace"] = NAMESPACE
-    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(settings))
-    environment = {**stage.environment, "KUBECONFIG": str(tmp_path / "kubeconfig")}
+    kubeconfig = standing_in(NAMESPACE, Path(stage.environment["KUBECONFIG"]), tmp_path)
+    environment = {**stage.environment, "KUBECONFIG": str(kubeconfig)}
     run(block, tmp_path, block.script.replace("--namespace kafka", f"--namespace {NAMESPACE}"), **environment)
