@@ -83,6 +83,9 @@ class Scheduler:
         task.ready = task.deadline = None
         return ready()
 
+    def sleep(self, seconds: float) -> None:
+        self.wait(lambda: False, seconds)
+
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _live(self, task: Task, do: Callable[[], None]) -> None:

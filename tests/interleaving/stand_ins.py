@@ -31,7 +31,7 @@ def _stand_ins(scheduler: Scheduler) -> dict[str, Any]:
             Lock=made(Lock), Semaphore=made(Semaphore), Event=made(Event), Thread=made(Thread)),
         "queue": SimpleNamespace(SimpleQueue=_Queues(scheduler), Empty=queue.Empty),
         "time": SimpleNamespace(monotonic=lambda: scheduler.now, time=lambda: 1.7e9 + scheduler.now,
-                                sleep=lambda seconds: scheduler.wait(lambda: False, seconds)),
+                                sleep=scheduler.sleep),
         "Future": _Futures(scheduler),
     }
 

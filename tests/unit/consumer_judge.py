@@ -16,14 +16,13 @@ ME = "g_me"
 
 
 class Judge:
-    """Partitions begin at 0. `story` is what happened, by the time and the thread, `counts` how much of it, `broken` what
+    """Partitions begin at 0. `story` is what happened, by the time and the thread, `broken` what
     must not have happened, where the application says what it is handed."""
 
     def __init__(self, servers: Servers) -> None:
-        self._servers, self._scheduler = servers, servers.scheduler
+        self._servers, self._scheduler, self._began = servers, servers.scheduler, servers.scheduler.now
         self.story: list[str] = []
         self.broken: list[str] = []
-        self.counts: Counter[str] = Counter()
         self._next: Counter[TopicPartition] = Counter()             # what is handed out next, by whoever
         self._answered: Counter[TopicPartition] = Counter()         # the last commit that our application was answered for
         self._whose: dict[TopicPartition, str] = {}
@@ -31,7 +30,7 @@ class Judge:
         self._again: set[TopicPartition] = set()                    # may be handed out again from its last commit on
 
     def says(self, what: str) -> None:
-        self.story.append(f"{self._scheduler.now - 1000:7.2f} s  {self._scheduler.current.name}: {what}")
+        self.story.append(f"{self._scheduler.now - self._began:7.2f} s  {self._scheduler.current.name}: {what}")
 
     def _breaks(self, rule: str, what: str) -> None:
         self.says(f"BROKEN {rule}: {what}")
@@ -56,7 +55,6 @@ class Judge:
         if offset != self._next[partition]:
             self._breaks("Z5", f"{who} hands out {partition}@{offset}, next was {self._next[partition]}")
         self._next[partition] = offset + 1
-        self.counts["records"] += 1
 
     def begins(self, partition: TopicPartition, start: int, who: str) -> None:
         due = self._next[partition]
@@ -67,7 +65,6 @@ class Judge:
             self._breaks("Z6", f"{who} begins {partition} at {start}, next was {due}: records are handed out twice")
         self._again.discard(partition)
         self._next[partition], self._whose[partition] = start, who
-        self.counts["hand-overs"] += 1
 
     def gives(self, partition: TopicPartition) -> None:
         """Its owner has, in order."""
@@ -94,7 +91,6 @@ class Judge:
         self.left([partition])
 
     def answered(self, offsets: Mapping[TopicPartition, int]) -> None:
-        self.counts["commits"] += 1
         for partition, offset in offsets.items():
             if self._whose.get(partition) == ME:
                 self._answered[partition] = max(offset, self._answered[partition])

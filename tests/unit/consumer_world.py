@@ -5,6 +5,7 @@ What is away fails as fast as the real one can, which is when a thread that does
 """
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -46,7 +47,7 @@ class Servers:
         self.scheduler, self.mode, self.mode_version = scheduler, mode, 5
         self.judge = Judge(self)
         self.zookeeper_answers = self.kafka_answers = True
-        self.sessions: set[int] = set()
+        self.sessions, self.numbers = set[int](), itertools.count(OTHERS_SESSION + 1)
         self.registered: dict[str, tuple[Registration, int]] = {}
         self.told: dict[str, tuple[Acknowledgement, int]] = {}
         self.owners: dict[TopicPartition, Owner] = {}
@@ -60,7 +61,7 @@ class Servers:
     def zookeeper_goes(self) -> None:
         """kazoo notices a while later."""
         self.zookeeper_answers = False
-        self.scheduler.wait(lambda: False, 2.0)
+        self.scheduler.sleep(2.0)
         self.kazoo.suspend()
 
     def zookeeper_comes(self) -> None:
@@ -147,11 +148,8 @@ class Kazoo:
         if session not in servers.sessions:
             if session:
                 self._tell(KazooState.LOST)
-            session = max(servers.sessions | {session}) + 1 if session else 7
-            while session in servers.sessions:
-                session += 1
-            servers.sessions.add(session)
-            self.client_id = (session, b"")
+            self.client_id = (next(servers.numbers), b"")
+            servers.sessions.add(self.client_id[0])
         self._connection._connect()
         self.connected, self.connection = True, self.connection + 1
         self._tell(KazooState.CONNECTED)
@@ -391,7 +389,7 @@ class Fetcher:
 
     def consume(self, count: int, seconds: float) -> list[Record]:
         if seconds:
-            self._servers.scheduler.wait(lambda: False, seconds)
+            self._servers.scheduler.sleep(seconds)
         if not seconds or not self._at or not self._servers.kafka_answers:
             return []
         partition = min(self._at, key=self._at.__getitem__)
@@ -419,7 +417,7 @@ class Other:
         until = servers.scheduler.now + seconds
         while servers.scheduler.now < until:
             self._works()
-            servers.scheduler.wait(lambda: False, 0.2)
+            servers.scheduler.sleep(0.2)
         self._gives(list(self._at))
         del servers.members[OTHER]
         servers.judge.says("the other member goes")

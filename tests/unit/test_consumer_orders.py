@@ -63,9 +63,9 @@ class Story:
             return order.choice(able)
 
         self._scheduler = Scheduler(choose)
+        self._began = self._scheduler.now
         self._over = False
         self._automatic = self._dice.random() < 0.5
-        self.turns = 0
         mode = self._dice.choice([*Mode])
         with made_up(self._scheduler, mode) as (self._servers, self._threads):
             self.failures = self._scheduler.run(self._lived)
@@ -75,12 +75,8 @@ class Story:
     def told(self) -> str:
         return "\n".join([*self.failures, "", *self._servers.judge.story[-80:]])
 
-    @property
-    def counts(self) -> Any:
-        return self._servers.judge.counts
-
     def _judged(self) -> None:
-        seconds = self._scheduler.now - 1000 + 1
+        seconds = self._scheduler.now - self._began + 1
         self.failures += self._servers.judge.broken
         self.failures += [f"{each.name} made {each.waits} passes in {seconds:.0f} s"
                           for each in self._scheduler.tasks if each.waits > PASSES * seconds]
@@ -106,7 +102,7 @@ class Story:
         if two:
             beside.join()
         self._call(lambda: self._consumer.close(30.0))
-        self._scheduler.wait(lambda: False, 10.0)
+        self._scheduler.sleep(10.0)
         left = [each.name for each in self._scheduler.tasks if each.name.startswith("switchover") and not each.done]
         assert left == [], "it is closed, and its threads live on"
 
@@ -117,7 +113,7 @@ class Story:
                 self._servers.judge.handed(partition, message.offset(), ME)
             if self.name == "the application stands still" and self._dice.random() < 0.03:
                 self._servers.judge.says("the application stands still")
-                self._scheduler.wait(lambda: False, self._dice.uniform(1, 8))
+                self._scheduler.sleep(self._dice.uniform(1, 8))
             if self.name == "it commits earlier offsets" and self._dice.random() < 0.1:
                 self._goes_back()
             elif self._dice.random() < 0.4:
@@ -166,7 +162,7 @@ class Story:
     # --- what happens to it -------------------------------------------------------------------------------------------
 
     def _trouble(self) -> None:
-        wait, dice, servers = lambda seconds: self._scheduler.wait(lambda: False, seconds), self._dice, self._servers
+        wait, dice, servers = self._scheduler.sleep, self._dice, self._servers
         for _ in range(3):
             wait(dice.uniform(0.2, 1.5))
             what = dice.choice(TROUBLES[self.name])

@@ -50,7 +50,7 @@ def test_every_thread_waits(away: str, state: str, mode: Mode, automatic: bool) 
         for each in polling:
             each.start()
         if state != "begins":
-            scheduler.wait(lambda: False, 5.0)
+            scheduler.sleep(5.0)
             assert len(consumer.assignment()) == 4
             assert consumer.metrics()["ActiveKafkaCoordinationCount"] == (mode is Mode.KAFKA)
         goes(servers, away)
@@ -66,7 +66,7 @@ def test_every_thread_waits(away: str, state: str, mode: Mode, automatic: bool) 
         if state == "closes":
             consumer.close(SECONDS)
         else:
-            scheduler.wait(lambda: False, SECONDS)
+            scheduler.sleep(SECONDS)
         passed = max(scheduler.now - began, 1.0)
         passes.update({each.name: (each.waits - before[each.name]) / passed for each in scheduler.tasks})
 
