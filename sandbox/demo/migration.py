@@ -50,6 +50,8 @@ class Run:
     container: str = ""
     peak_memory: int = 0
     restarts: int = 0
+    starts: set[float] = field(default_factory=set)
+    """When the operator's processes started."""
     connections: dict[str, int] = field(default_factory=dict)
     """What each ZooKeeper server counted when the migration asked for its end; -1 where it did not tell."""
     remedies: set[tuple[str, str]] = field(default_factory=set)
@@ -82,6 +84,8 @@ class Run:
             self.container = operator_process.container_id(pod)
             for status in pod["status"].get("containerStatuses", []):
                 self.restarts = max(self.restarts, status["restartCount"])
+                if running := status.get("state", {}).get("running"):
+                    self.starts.add(seconds(running["startedAt"]))
 
     def note_remedies(self) -> None:
         progress = self.resource.get("status", {}).get("progress", {})

@@ -1,7 +1,8 @@
 """The sandbox's audit log in the words of the invariants (`invariants.events`)."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from switchover.cluster import modes
 VERBS = {"create": "create", "update": "change", "patch": "change", "delete": "delete"}
 
 
-def events(log: Path, account: str, namespace: str, migration: str) -> Iterator[Event]:
+def events(log: Path, account: str, namespace: str, migration: str, starts: Iterable[float]) -> Iterator[Event]:
     """What the audit log tells of one migration: what was wanted, what was recorded, what was done, and, from the modes
-    on record, what the cluster was. ZooKeeper's nodes, Leases and the bodies of Secrets are not in it."""
+    on record, what the cluster was. ZooKeeper's nodes, Leases and the bodies of Secrets are not in it. `starts` is when the
+    operator's processes started, in seconds since the epoch: each is an actor of its own."""
+    processes = sorted(starts)
     spec: dict[str, Any] = {}
     uid = ""
     lines = (json.loads(line) for line in log.read_text().splitlines())
@@ -28,19 +31,20 @@ def events(log: Path, account: str, namespace: str, migration: str) -> Iterator[
         at = datetime.fromisoformat(item["stageTimestamp"]).timestamp()
         target, body = item["objectRef"], item.get("requestObject")
         ours = item["user"]["username"] == account
+        actor = f"{_pod(item)}#{bisect(processes, at)}"
         if target["resource"] == "kafkamigrations":
             if target.get("name", migration) != migration or item["verb"] == "delete":
                 continue
             if target.get("subresource") == "status":
                 for status in _statuses(body):
                     uid = _tested(item, "/metadata/uid") or uid
-                    yield Recorded(at, uid, status, _pod(item))
+                    yield Recorded(at, uid, status, actor)
                     yield _cluster(at, status)
             elif not ours and (changed := _spec(spec, body)) != spec:
                 spec = changed
                 yield Wanted(at, uid, 0, spec)
         elif ours:
-            yield _effect(at, item, target, body)
+            yield _effect(at, actor, item, target, body)
 
 
 def _counts(item: Mapping[str, Any], namespace: str) -> bool:
@@ -98,7 +102,7 @@ def _cluster(at: float, status: Mapping[str, Any]) -> Cluster:
         state=state.get(str(status.get("metadataState"))))
 
 
-def _effect(at: float, item: Mapping[str, Any], target: Mapping[str, Any], body: Any) -> Effect:
+def _effect(at: float, actor: str, item: Mapping[str, Any], target: Mapping[str, Any], body: Any) -> Effect:
     verb = "evict" if target.get("subresource") == "eviction" else VERBS[item["verb"]]
     if verb == "change" and item["responseStatus"]["code"] == 201:
         verb = "create"                                # server-side apply of what was not there
@@ -106,5 +110,5 @@ def _effect(at: float, item: Mapping[str, Any], target: Mapping[str, Any], body:
     uid = str((options.get("preconditions") or {}).get("uid", ""))
     tested = isinstance(body, list) and any(operation["op"] == "test" for operation in body)
     told = body is not None                            # the log keeps no bodies of Secrets
-    return Effect(at, verb, target["resource"], target.get("name", ""), _pod(item), target.get("namespace", ""), uid,
+    return Effect(at, verb, target["resource"], target.get("name", ""), actor, target.get("namespace", ""), uid,
                   fenced=not told or bool(uid) or tested or verb == "create", brake=is_brake(body))

@@ -1,6 +1,7 @@
 """The audit log of a real run, in the words of the invariants: what is told there is judged there."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,11 @@ CREATED = line(0, "create", "kafkamigrations", "kafka", {"spec": SPEC}, by="alic
 EVICTED = line(5, "create", "pods/eviction", "kafka-0", {"deleteOptions": {"preconditions": {"uid": "p-1"}}}, code=201)
 
 
-def found(tmp_path: Path, *lines: str) -> list[str]:
+def found(tmp_path: Path, *lines: str, starts: tuple[int, ...] = ()) -> list[str]:
     log = tmp_path / "audit.log"
     log.write_text("\n".join(lines) + "\n")
-    return judged(events(log, OPERATOR, "demo", "kafka"), Limits(heartbeat=0.0, namespace="demo"))
+    seconds = [datetime(2026, 11, 21, 20, 0, second, tzinfo=UTC).timestamp() for second in starts]
+    return judged(events(log, OPERATOR, "demo", "kafka", seconds), Limits(namespace="demo"))
 
 
 def test_a_lawful_log(tmp_path: Path) -> None:
@@ -74,6 +76,13 @@ def test_a_record_whose_sender_was_killed_counts_when_it_took_effect(tmp_path: P
     assert found(tmp_path, CREATED, left, killed, record(3, step="CopyMetadata", version="8")) == []
     refused = found(tmp_path, CREATED, left, killed, record(3, step="CopyMetadata", version="7"))
     assert [words for words in refused if words.startswith("O1: ")], "entered and opened in one record"
+
+
+@pytest.mark.parametrize(("second", "rule"), [(40, "L1"), (20, "O9")])
+def test_a_killed_process_owes_nothing_for_its_silence(tmp_path: Path, second: int, rule: str) -> None:
+    lines = CREATED, record(1), record(second).replace(f'"phase": "{second}"', '"phase": "1"')
+    assert [words for words in found(tmp_path, *lines, starts=(0,)) if words.startswith(f"{rule}: ")]
+    assert found(tmp_path, *lines, starts=(0, 15)) == []
 
 
 def test_a_dry_run_is_no_effect(tmp_path: Path) -> None:
