@@ -16,15 +16,13 @@ from kopf._cogs.clients import errors as kopf_errors
 from kubernetes.aio.client.exceptions import ApiException
 
 from fakes.api_server import FakeApi, Problem, copied
-from switchover.kubernetes.client.api_server import REQUESTS_AT_ONCE, ApiServer, translate
+from switchover.answers.errors import Unreachable
+from switchover.kubernetes.client.api_server import REQUESTS_AT_ONCE, ApiServer, Silent, translate
 
 WATCH_SECONDS = 0.25                   # how often a watcher looks for news
 CALL_SECONDS = (0.001, 0.02)
-BEFORE, APPLIED, ANSWERED = "before", "applied", "answered"
-"""Moments of a write at which the process can die: not sent yet; done, the answer lost; done and answered."""
-
-LATE = "late"
-"""A moment of a request whose answer is lost: it takes effect LATE_SECONDS after it was given up."""
+BEFORE, APPLIED, LATE = "before", "applied", "late"
+"""Moments of a request at which it fails: not arrived; done; given up, and done LATE_SECONDS later."""
 LATE_SECONDS = 15.0
 
 T = TypeVar("T")
@@ -58,8 +56,9 @@ class Incarnation:
 
     `stopped_before` gives the seconds for which the process stands still right before it sends a request to the API
     server, or writes to ZooKeeper (method, path of the node), as after SIGSTOP: longer than its Lease lasts, if a test so
-    wishes. `kill_at` is the number of a write and the moment of it at which the process dies. `reads` tells when it last
-    read each kind of thing. `fault` gives what goes wrong with a request to the API server (verb, path).
+    wishes. `reads` tells when it last
+    read each kind of thing. `fault` gives what goes wrong with a request to the API server (verb, path). `loses` says of
+    which writes, by number, the answer is lost while the process lives on.
     """
 
     def __init__(self, api: FakeApi, seed: int, advance: Callable[[], None] = lambda: None, identity: str = "") -> None:
@@ -69,8 +68,8 @@ class Incarnation:
         self.reads: dict[str, float] = {}
         self.asked: Callable[[str, str], None] = lambda method, path: None
         self.stopped_before: Callable[[str, str], float] = lambda method, path: 0.0
-        self.kill_at: tuple[int, str] | None = None
         self.fault: Callable[[str, str], Fault | None] = lambda verb, path: None
+        self.loses: Callable[[int], bool] = lambda number: False
         self._advance = advance
         self._random = random.Random(seed)
 
@@ -110,20 +109,15 @@ class Incarnation:
 
         asyncio.get_running_loop().call_later(LATE_SECONDS, arrive)
 
-    async def before(self, method: str, path: str) -> None:
-        """Right before a write is sent: stand still for as long as a test wishes, or die."""
-        self.killed = self.killed or self.kill_at == (len(self.api.writes) + 1, BEFORE)
+    async def write(self, method: str, path: str, send: Callable[[], Awaitable[T]]) -> T:
+        """A write: the process can stand still right before it is sent, and its answer can be lost."""
         if (seconds := self.stopped_before(method, path)) > 0:
             await asyncio.sleep(seconds)
-
-    async def write(self, method: str, path: str, send: Callable[[], Awaitable[T]]) -> T:
-        """A write: it can be the last thing that the process does, before it is sent or after it was answered."""
-        await self.before(method, path)
         written = len(self.api.writes)
         result = await send()
-        if len(self.api.writes) > written and self.kill_at == (written + 1, ANSWERED):
-            self.killed = True
-            await asyncio.Event().wait()
+        if any(self.loses(number) for number in range(written + 1, len(self.api.writes) + 1)):
+            of_server = Silent if path.startswith("/api") else Unreachable
+            raise of_server(f"the connection broke before {method} {path} was answered")
         return result
 
 

@@ -18,7 +18,9 @@ VERBS = {"DELETE": "delete", "POST": "create", "PUT": "change", "PATCH": "change
 class Witness:
     """Turns the writes of a fake API and of a simulated ZooKeeper into events; `wish` tells of the spec in time."""
 
-    def __init__(self, api: FakeApi, jury: Jury, migration: Callable[[], Object | None], protocol: str) -> None:
+    def __init__(self, api: FakeApi, jury: Jury, migration: Callable[[], Object | None], plural: str,
+                 protocol: str) -> None:
+        self._plural = plural
         self._protocol = protocol
         self._api = api
         self._jury = jury
@@ -47,7 +49,7 @@ class Witness:
         self.wish()
         now, reader = self._api.now(), self._api.actor
         actor = f"{reader.identity}#{self.lives}.{self._api.failed_watches}" if reader is not None else ""
-        if plural == "kafkamigrations" and subresource == "status":
+        if plural == self._plural and subresource == "status":
             if (migration := self._migration()) is None or migration["metadata"]["uid"] != found["metadata"]["uid"]:
                 return                                 # of another migration: what it does is not this one's
             before, made = self._jury.memory.standing.position, self._jury.memory.standing.status.get("made")
@@ -55,7 +57,7 @@ class Witness:
             self.moves += (self._jury.memory.standing.position, found["status"].get("made")) != (before, made)
             return
         # A Job that is on no record may be anybody's: its creation is done when its uid is on record.
-        self.moves += plural not in ("leases", "events", "kafkamigrations") and (method, plural) != ("POST", "jobs")
+        self.moves += plural not in ("leases", "events", self._plural) and (method, plural) != ("POST", "jobs")
         if plural == "leases":
             holder = "" if method == "DELETE" else found["spec"]["holderIdentity"]
             self._jury.see(Leased(now, holder))
@@ -67,7 +69,7 @@ class Witness:
             now, verb, plural, name, actor, NAMESPACE,
             uid=_preconditions(body).get("uid", ""), fenced=plural == "znodes" or method == "POST" or _fenced(body),
             assigns=_assigned(found, self._protocol) if plural == "secrets" and verb != "delete" else None,
-            read_at=reads.get(plural), wish_read_at=reads.get("kafkamigrations"),
+            read_at=reads.get(plural), wish_read_at=reads.get(self._plural),
             brake=is_brake(body), content=found if plural == "znodes" else {}))
 
 

@@ -1,49 +1,41 @@
 """A Kafka cluster in a fake Kubernetes, the operator that migrates it, and a jury that sees each write and each moment."""
 
-import asyncio
 import base64
-import logging
 import marshal
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-import kopf
 import pytest
 from javaproperties import loads
 from prometheus_client import CollectorRegistry
 
 from fakes import environment_image
-from fakes.api_server import NAMESPACE, FakeApi, Object, copied
-from fakes.incarnation import APPLIED, Fault, Incarnation, LateServer, SimulatedApiServer, serve_kopf
+from fakes.api_server import NAMESPACE, copied
+from fakes.incarnation import Incarnation, LateServer, SimulatedApiServer
 from fakes.kafka_ports import SimulatedMemberships, SimulatedNodes, SimulatedOffsets, SimulatedTree, SimulatedZooKeeper
 from fakes.kafka_world import PROTOCOL, Kafka
 from fakes.kubelet import Kubelet
-from invariants.jury import Jury
 from invariants.memory import Limits
-from simulation.history import LogWitness, Witness
-from simulation.virtual_time import Timeline, live
-from switchover.answers import ask
+from simulation.operated import Of, OperatedWorld, serve_operator
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.kind import kafka_migrations
-from switchover.engine.calls import Call, News, Notify, Undelivered
 from switchover.engine.policy import NOTHING_MORE
 from switchover.engine.reconcile import Reconciler
 from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.process.connections import Connections, Openers
-from switchover.process.handlers import Loops, LoopsByNamespace, Watch, register, serve
 from switchover.process.metrics import MeasuredMigrations, Metrics
-from switchover.process.turns import Turns
-from tales import Tale, without_nonce
+from tales import without_nonce
 
 HOW_FAR = pytest.mark.parametrize(
     "whole", [pytest.param(False, id="goes on"), pytest.param(True, id="to the end", marks=pytest.mark.long)])
 """How far a migration is watched that goes on after a trouble: `test_forward` has what follows."""
 TICK = 0.5
 NAME = "main"
+OF = Of("KafkaMigration", "kafkamigrations", "kmig", NAME)
 DOCS = "https://git.example.com/docs"
 LABELS = {"app": "kafka"}
 CANARY = "canary-5f2c9e"
@@ -123,28 +115,16 @@ class EndState:
     status: dict[str, Any]
 
 
-class MigrationWorld:
-    """The world of one migration; `live` runs an operator in it."""
+class MigrationWorld(OperatedWorld):
+    """The world of one KafkaMigration."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, seed: int = 0, lag: float = 2.0,
                  by_environment: bool = False, protocol: str = "3.9", advertise: str = "names", old: bool = False) -> None:
-        self.timeline = Timeline()
-        self.jury = Jury(Limits(namespace=NAMESPACE, secrets=(CANARY,)))
-        self.api = FakeApi(self.timeline.now, seed, lag)
-        self.witness = Witness(self.api, self.jury, self._migration_if_any, protocol)
+        super().__init__(monkeypatch, OF, seed, lag, Limits(namespace=NAMESPACE, secrets=(CANARY,)), protocol)
         self.kubelet = Kubelet(self.api, seed)
         self.kafka = Kafka(self.kubelet, seed, {name: dict(partitions) for name, partitions in TOPICS.items()},
                            self.jury.see, protocol=protocol, advertise=advertise, old=old)
-        self.metrics: list[CollectorRegistry] = []
-        self.lives = 0
-        self.news: list[News] = []          # what a webhook would have been told, by every life
-        self.story: Tale = []               # what every life has told, and what people did meanwhile
-        self.defective = False              # passes are meant to end in an error that nobody expected
-        self.odd = False                    # and answers of servers to meet one
-        ask.DEFECTS.clear()
-        self._seed = seed
         self._ticked = self.timeline.now()
-        self._monkeypatch = monkeypatch
         self._put_objects(by_environment, SERVER_PROPERTIES.replace(f"{PROTOCOL}=3.9", f"{PROTOCOL}={protocol}"))
         self.timeline.wait(60)
         self.advance()
@@ -186,45 +166,6 @@ class MigrationWorld:
             self.kubelet.tick(self._ticked)
             self.kafka.tick(self._ticked)
 
-    @property
-    def violations(self) -> list[str]:
-        """The rules that were broken."""
-        return self.jury.violations
-
-    @property
-    def moves(self) -> int:
-        """How often something moved: an effect, or a new position on record."""
-        return self.witness.moves
-
-    def _migration_if_any(self) -> Object | None:
-        return self.api.objects.get(("kafkamigrations", NAME))
-
-    @property
-    def migration(self) -> Object:
-        return self.api.objects["kafkamigrations", NAME]
-
-    @property
-    def status(self) -> dict[str, Any]:
-        return self.migration.get("status") or {}
-
-    @property
-    def step(self) -> str:
-        return str((self.status.get("progress") or {}).get("step", ""))
-
-    @property
-    def finished(self) -> bool:
-        return bool((self.status.get("progress") or {}).get("completeTime"))
-
-    @property
-    def phase(self) -> str:
-        return str(self.status.get("phase", ""))
-
-    def want(self, state: str, **spec: Any) -> None:
-        """What a person asks for: Running, Paused or RolledBack."""
-        self.say(f"a person wants {', '.join([state, *spec])}")
-        self.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(desiredState=state, **spec))
-        self.witness.wish()
-
     def approve_what_waits(self, only: tuple[str, ...] = ()) -> None:
         """What a person does who trusts the operator, with all steps or with some: ZooKeeper is stopped when asked away."""
         if ("kafkamigrations", NAME) not in self.api.objects:
@@ -239,10 +180,6 @@ class MigrationWorld:
             self.say(f"a person approves {self.step}")
             self.api.edit("kafkamigrations", NAME, lambda found: found["spec"].update(approvals=[
                 *(each for each in found["spec"].get("approvals", ()) if each["name"] != self.step), approval]))
-
-    def say(self, what: str) -> None:
-        """Tell in the story what nobody logs."""
-        self.story.append((self.timeline.now(), f"* {what}"))
 
     # --- copies -------------------------------------------------------------------------------------------------------
 
@@ -293,61 +230,6 @@ class MigrationWorld:
         assert not ended.violations, ended.violations
         return ended
 
-    # --- the operator -------------------------------------------------------------------------------------------------
-
-    def live(self, until: Callable[[], bool], limit: float = 1500,
-             kill_when: Callable[[], bool] = lambda: False, identities: tuple[str, ...] = ("operator",),
-             stopped_before: Callable[[str, str], float] = lambda method, path: 0.0,
-             kill_at: tuple[int, str] | None = None, late: float = 0.0,
-             fault: Callable[[str, str], Fault | None] = lambda verb, path: None) -> bool:
-        """Run an operator process (or several at once); see `virtual_time.live`. Fails as soon as a rule is broken.
-
-        `stopped_before`, `kill_at` and `fault` concern the first of several. What is watched is up to `late` seconds behind.
-        """
-        if kill_at is not None and kill_at[1] == APPLIED:
-            kill_when = lambda: len(self.api.writes) == kill_at[0]  # noqa: E731
-        self.lives += 1
-        self.witness.lives = self.lives
-        seeds = [self._seed * 1000 + self.lives, *range(1, len(identities))]
-        incarnations = [Incarnation(self.api, seed, self.advance, identity)
-                        for seed, identity in zip(seeds, identities, strict=True)]
-        incarnation = incarnations[0]
-        serve_kopf(incarnation, self._monkeypatch)
-        for each in incarnations:
-            each.asked = self.witness.asked
-        metrics = self.metrics = [CollectorRegistry() for _ in identities]
-        incarnation.stopped_before, incarnation.kill_at, incarnation.fault = stopped_before, kill_at, fault
-        log = LogWitness(self.api, self.jury, self.story, f"kmig/{NAME}")
-        self.say(f"operator {self.lives} begins" if len(identities) == 1 else f"operators begin: {', '.join(identities)}")
-        logging.getLogger("switchover").addHandler(log)
-
-        async def operator() -> None:
-            await asyncio.gather(*(
-                operate(each, self.kafka, self.timeline, identity, registry, self._notify, late)
-                for each, identity, registry in zip(incarnations, identities, metrics, strict=True)))
-
-        def judged() -> bool:
-            self.advance()
-            assert not self.violations, self.violations
-            return until()
-
-        try:
-            ended = live(self.timeline, self.api, incarnation, operator, judged, limit, kill_when)
-        finally:
-            logging.getLogger("switchover").removeHandler(log)
-            defects = [each.get_sample_value("switchover_pass_failures_total", {"kind": "defect"}) for each in metrics]
-            assert bool(ask.DEFECTS) == self.odd, "an answer met an error that nobody expected, or should have"
-            assert any(defects) == self.defective, "a pass ended in an error that is none of the three, or should have"
-        if not ended:
-            self.say(f"operator {self.lives} is killed")
-        self.advance()
-        assert not self.violations, self.violations
-        return ended
-
-    def _notify(self, name: str, uid: str, call: Call, undelivered: Undelivered) -> None:
-        if call.news is not None:
-            self.news.append(call.news)
-
     def run_to_the_end(self, **how: Any) -> bool:
         """Run until the migration is finished, approving what waits for it; False when killed before."""
         return self.live(self.approved_and(lambda: self.finished), **how)
@@ -373,14 +255,19 @@ class MigrationWorld:
         self.want("Running")
         return self.live(self.approved_and(lambda: self.status["attempt"] > attempt and self.finished), **how)
 
-    def approved_and(self, until: Callable[[], bool], only: tuple[str, ...] = ()) -> Callable[[], bool]:
-        """Approve whatever waits for it, until something is so."""
-
-        def approving() -> bool:
-            self.approve_what_waits(only)
-            return until()
-
-        return approving
+    async def operate(self, incarnation: Incarnation, identity: str, registry: CollectorRegistry, late: float) -> None:
+        server = SimulatedApiServer(incarnation, NAMESPACE)
+        workloads = KubernetesWorkloads(server, self.timeline)
+        migrations = KubernetesMigrations(server, self.timeline, "KafkaMigration", "kafkamigrations")
+        watched = KubernetesWorkloads(LateServer(incarnation, NAMESPACE, late), self.timeline) if late else workloads
+        connections = Connections(
+            NAMESPACE, workloads, KubernetesSurvey(server), self.timeline, simulated(incarnation, self.kafka), watched)
+        metrics = Metrics(registry, self.timeline.now)
+        measured = MeasuredMigrations(migrations, metrics)
+        reconciler = Reconciler(
+            kafka_migrations(NOTHING_MORE, "switchover:1"), NAMESPACE, identity, measured, workloads, watched, connections,
+            self.timeline, metrics.migrations("KafkaMigration", NAMESPACE), DOCS, self._notify)
+        await serve_operator(OF, reconciler, migrations, metrics)
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
@@ -428,37 +315,3 @@ def simulated(incarnation: Incarnation, kafka: Kafka) -> Openers:
         offsets=lambda _: SimulatedOffsets(incarnation, kafka),
         memberships=lambda _: SimulatedMemberships(incarnation, kafka),
     )
-
-
-async def operate(
-    incarnation: Incarnation, kafka: Kafka, timeline: Timeline, identity: str, metrics_registry: CollectorRegistry,
-    notify: Notify, late: float = 0.0,
-) -> None:
-    """The operator as `process.run` puts it together, with the simulated world at the other end of its adapters."""
-    server = SimulatedApiServer(incarnation, NAMESPACE)
-    workloads = KubernetesWorkloads(server, timeline)
-    migrations = KubernetesMigrations(server, timeline, "KafkaMigration", "kafkamigrations")
-
-    watched = KubernetesWorkloads(LateServer(incarnation, NAMESPACE, late), timeline) if late else workloads
-    connections = Connections(
-        NAMESPACE, workloads, KubernetesSurvey(server), timeline, simulated(incarnation, kafka), watched)
-    metrics = Metrics(metrics_registry, timeline.now)
-    measured = MeasuredMigrations(migrations, metrics)
-    reconciler = Reconciler(
-        kafka_migrations(NOTHING_MORE, "switchover:1"), NAMESPACE, identity, measured, workloads, watched, connections,
-        timeline, metrics.migrations("KafkaMigration", NAMESPACE), DOCS, notify)
-    watch = Watch([NAMESPACE])
-    kopf.on.login(registry=watch.registry)(login)
-    loops = Loops("KafkaMigration", NAMESPACE, reconciler.reconcile, reconciler.release, migrations.set_finalizer,
-                  migrations.is_ending, reconciler.leave, reconciler.close, metrics, Turns())
-    register(watch, ("switchover.dev", "v1alpha1", "kafkamigrations"),
-             LoopsByNamespace("KafkaMigration", lambda _: loops, metrics))
-    await serve(watch, nothing_missing, metrics)
-
-
-async def nothing_missing(_: str) -> tuple[str, ...]:
-    return ()
-
-
-async def login(**_: Any) -> kopf.ConnectionInfo:
-    return kopf.ConnectionInfo(server="http://sim")

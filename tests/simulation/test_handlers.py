@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from fakes.api_server import NAMESPACE, FakeApi
 from fakes.incarnation import Incarnation, SimulatedApiServer, serve_kopf
-from simulation.migration_world import login, nothing_missing
+from simulation.operated import login, nothing_missing
 from simulation.virtual_time import Timeline, live
 from switchover.answers.errors import Fenced, Unreachable
 from switchover.kubernetes.client.migrations import KubernetesMigrations

@@ -183,32 +183,6 @@ def test_two_operators_at_once_do_no_harm(world: MigrationWorld) -> None:
     assert world.end_state() == reference()[0]
 
 
-@pytest.mark.parametrize(("effect", "whole"), [
-    (17, False), *(pytest.param(n, True, marks=pytest.mark.long) for n in (17, 9, 21, 33, *range(1, 46, 3)))])
-def test_an_operator_that_stood_still_does_no_harm(world: MigrationWorld, effect: int, whole: bool) -> None:
-    """It stops right before one of its effects for longer than its Lease; another takes over; then it goes on, to the end or
-    for a minute. A third one finishes what is left."""
-    effects, goes_on_at = 0, 0.0
-
-    def stopped_before(method: str, path: str) -> float:
-        nonlocal effects, goes_on_at
-        kind = path.rpartition("/namespaces/sim/")[2].split("/")[0]
-        if method == "GET" or kind in ("kafkamigrations", "leases", "events"):
-            return 0.0
-        effects += 1
-        if effects != effect:
-            return 0.0
-        goes_on_at = world.timeline.now() + 90
-        return 90.0
-
-    def gone_on() -> bool:
-        return world.finished or (not whole and 0 < goes_on_at < world.timeline.now() - 60)
-
-    assert world.live(world.approved_and(gone_on), identities=("one", "another"), stopped_before=stopped_before)
-    assert world.finished or world.run_to_the_end()
-    assert world.end_state() == reference()[0]
-
-
 @pytest.mark.story
 @HOW_FAR
 def test_a_template_changed_back_stops_all_evictions(world: MigrationWorld, whole: bool) -> None:

@@ -318,17 +318,6 @@ def test_two_operators_at_once(monkeypatch: pytest.MonkeyPatch, seed: int) -> No
     assert_as_before(world)
 
 
-@LONG
-@pytest.mark.parametrize("effect", [12, 20, *range(1, 40, 2)])
-def test_an_operator_that_stood_still_does_no_harm(world: MigrationWorld, effect: int) -> None:
-    """It stops right before one of its effects for longer than its Lease; another takes over; then it goes on."""
-    to_batch(world, "MoveBrokers", 2)
-    world.want("RolledBack")
-    stopped_before = standing_still(effect, 90.0)
-    assert world.live(lambda: world.phase == "RolledBack", identities=("one", "another"), stopped_before=stopped_before)
-    assert_as_before(world)
-
-
 def standing_still(effect: int, seconds: float) -> Any:
     effects = 0
 
