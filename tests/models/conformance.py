@@ -64,6 +64,8 @@ def _brokers(world: MigrationWorld) -> dict[str, int]:
         seen[f"up_{i}"] = int(node is not None and world.timeline.now() >= node.open_at - REGISTERS_BEFORE)
         if node is not None:
             seen[f"mode_{i}"] = CONSTANTS[MODES[Mode(node.mode)]]
+            by_kraft = node.mode == Mode.MIGRATION and node.names is not None and not node.names.ephemeral
+            seen[f"names_kraft_{i}"] = int(by_kraft)
     return seen
 
 

@@ -63,7 +63,8 @@ GUARDS: Mapping[str, Guard] = {
     "EPOCH_RAISED": Guard("controller_epoch >= partition_epoch and controller_epoch >= raft_epoch",
                           "cluster/rollback.py: end_claim, RaiseEpoch"),
     "MIGRATION_NODE_FIRST": Guard("migration == NO_NODE", "cluster/rollback.py: end_claim, its order"),
-    "ZOOKEEPER_RULES": Guard(A_BROKER_RULES, "gates/rollback.py: check_zookeeper_rules"),
+    "ZOOKEEPER_RULES": Guard(A_BROKER_RULES, "gates/rollback.py: check_zookeeper_rules, of /controller"),
+    "ZOOKEEPER_NAMED": Guard(every("names_kraft_{i} == 0"), "gates/rollback.py: check_zookeeper_rules, of every broker"),
     "CONTROLLERS_GONE": Guard("log == EMPTY and raft_epoch == 0", "gates/rollback.py: check_controllers_gone, of volumes"),
 }
 
@@ -73,6 +74,7 @@ HAZARDS = {
     "METADATA_LOST": "metadata that KRaft accepted never reaches ZooKeeper, which rules again",
     "TWO_CONTROLLERS": "a broker and KRaft act as controller at the same time",
     "NOBODY_RULES": "a broker is stopped while nobody can elect other leaders",
+    "ASKS_IN_VAIN": "a broker is stopped that asks KRaft for leave, where no controller answers: that takes five minutes",
     "TWO_AWAY": "a second broker is stopped while one is away",
     "NOT_COPIED": "a broker starts on KRaft, which has no metadata",
     "OLD_LOG": "a log with another attempt's metadata begins behind a deleted /migration",
@@ -90,6 +92,7 @@ def _variables(elections: int, attempts: int, crashes: int) -> tuple[Variable, .
     return (
         *(Variable(f"mode_{i}", 0, 2, "the mode that the broker starts in, or runs in") for i in BROKERS),
         *(Variable(f"up_{i}", 1, 1, "the broker runs, and others hear it") for i in BROKERS),
+        *(Variable(f"names_kraft_{i}", 0, 1, "what the broker heard of last is that KRaft rules") for i in BROKERS),
         Variable("controllers", 0, 2, "KRaft's: their pods"),
         Variable("leader", 0, 1, "the quorum has one"),
         Variable("raft_epoch", 0, elections + 1, "one more with each election"),
@@ -110,10 +113,17 @@ def _variables(elections: int, attempts: int, crashes: int) -> tuple[Variable, .
 
 def _stop(i: int, mode: str) -> dict[str, str]:
     """A pod is replaced: its session ends, and its next process starts in the mode that is assigned."""
-    return {f"mode_{i}": mode, f"up_{i}": "0", "controller": f"NOBODY if controller == {i + 1} else controller"}
+    return {f"mode_{i}": mode, **_gone(i)}
 
 
-BY_A_RESTART = {"TWO_AWAY": f"not ({ALL_UP})", "NOBODY_RULES": NOBODY_RULES}
+def _gone(i: int) -> dict[str, str]:
+    """A process is away, and with it its session and what it had heard."""
+    return {f"up_{i}": "0", f"names_kraft_{i}": "0", "controller": f"NOBODY if controller == {i + 1} else controller"}
+
+
+def _by_a_restart(i: int) -> dict[str, str]:
+    return {"TWO_AWAY": f"not ({ALL_UP})", "NOBODY_RULES": NOBODY_RULES,
+            "ASKS_IN_VAIN": f"names_kraft_{i} == 1 and leader == 0"}
 
 
 # --- the operator -----------------------------------------------------------------------------------------------------
@@ -146,10 +156,10 @@ def _forward() -> list[Command]:
         commands += [
             Command("operator", f"Broker {i} is restarted with the migration flag.",
                     GOES_FORWARD + f"ENABLE_MIGRATION <= step <= COPY_METADATA and mode_{i} == ON_ZOOKEEPER",
-                    _stop(i, "IN_MIGRATION"), ("RESTART_IS_SAFE", "ALL_IN_SYNC"), BY_A_RESTART),
+                    _stop(i, "IN_MIGRATION"), ("RESTART_IS_SAFE", "ALL_IN_SYNC"), _by_a_restart(i)),
             Command("operator", f"Broker {i} is restarted on KRaft.",
                     GOES_FORWARD + f"step == MOVE_BROKERS and mode_{i} == IN_MIGRATION",
-                    _stop(i, "ON_KRAFT"), ("RESTART_IS_SAFE", "DUAL_WRITE_ALIVE"), BY_A_RESTART)]
+                    _stop(i, "ON_KRAFT"), ("RESTART_IS_SAFE", "DUAL_WRITE_ALIVE"), _by_a_restart(i))]
     return commands
 
 
@@ -205,11 +215,12 @@ def _back(elections: int) -> list[Command]:
         commands += [
             Command("operator", f"Broker {i} is restarted in Migration, away from KRaft.",
                     GOES_BACK + f"step == MOVE_BROKERS and mode_{i} == ON_KRAFT",
-                    _stop(i, "IN_MIGRATION"), ("RESTART_IS_SAFE", "DUAL_WRITE_ALIVE"), BY_A_RESTART),
+                    _stop(i, "IN_MIGRATION"), ("RESTART_IS_SAFE", "DUAL_WRITE_ALIVE"), _by_a_restart(i)),
             Command("operator", f"Broker {i} is restarted on plain ZooKeeper.",
                     GOES_BACK + f"step == ENABLE_MIGRATION and controllers == ABSENT and migration == NO_NODE"
                     f" and mode_{i} == IN_MIGRATION",
-                    _stop(i, "ON_ZOOKEEPER"), ("RESTART_IS_SAFE", "ZOOKEEPER_RULES"), BY_A_RESTART)]
+                    _stop(i, "ON_ZOOKEEPER"), ("RESTART_IS_SAFE", "ZOOKEEPER_RULES", "ZOOKEEPER_NAMED"),
+                    _by_a_restart(i))]
     return commands
 
 
@@ -260,8 +271,12 @@ def _brokers(crashes: int) -> list[Command]:
             Command("brokers", f"Broker {i} comes up on KRaft, which has no metadata.",
                     f"up_{i} == 0 and mode_{i} == ON_KRAFT and log == EMPTY", {f"up_{i}": "1"}, (), {"NOT_COPIED": "True"}),
             Command("chaos", f"Broker {i} crashes.", f"up_{i} == 1 and crashes < {crashes}",
-                    {f"up_{i}": "0", "controller": f"NOBODY if controller == {i + 1} else controller",
-                     "crashes": "crashes + 1"})]
+                    {**_gone(i), "crashes": "crashes + 1"}),
+            Command("brokers", f"Broker {i} hears that KRaft rules.",
+                    f"{KRAFT_RULES} and up_{i} == 1 and mode_{i} == IN_MIGRATION and names_kraft_{i} == 0",
+                    {f"names_kraft_{i}": "1"}),
+            Command("brokers", f"Broker {i} hears that a broker rules.",
+                    f"{A_BROKER_RULES} and up_{i} == 1 and names_kraft_{i} == 1", {f"names_kraft_{i}": "0"})]
     return commands
 
 

@@ -36,6 +36,7 @@ TRAPS: dict[str, tuple[Bounds, str, int]] = {
     "CONTROLLERS_STOPPED": (TWO_ATTEMPTS, "TWO_CONTROLLERS", 17),
     "EPOCH_RAISED": (MANY_ELECTIONS, "ELECTIONS_ABORTED", 26),
     "ZOOKEEPER_RULES": (TWO_ATTEMPTS, "NOBODY_RULES", 10),
+    "ZOOKEEPER_NAMED": (TWO_ATTEMPTS, "ASKS_IN_VAIN", 23),
     "CONTROLLERS_GONE": (TWO_ATTEMPTS, "OLD_LOG", 33),
 }
 """Guard -> what happens without it: in which bounds, the hazard, and the fewest moves to it."""
