@@ -81,6 +81,7 @@ def _controllers(world: MigrationWorld) -> dict[str, int]:
         seen["log"] = CONSTANTS["FINAL" if state is MigrationState.POST_MIGRATION else
                                 "COPIED" if state is MigrationState.MIGRATION else "EMPTY"]
         seen["raft_epoch"] = kafka.log.epoch
+        seen |= {f"registered_{i}": int(i + 1 in kafka.log.brokers) for i in BROKERS}
         seen["unwritten"] = int(kafka.log.copied and bool(kafka.log.pending))
     return seen
 

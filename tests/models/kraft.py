@@ -82,17 +82,19 @@ HAZARDS = {
 }
 
 
-def kraft(elections: int, attempts: int, crashes: int) -> Model:
-    """The model with at most so many elections of KRaft in an attempt, so many attempts, and so many crashes of brokers."""
-    return Model(_variables(elections, attempts, crashes), CONSTANTS, GUARDS, HAZARDS, (
-        *_forward(), *_person(attempts), *_back(elections), *_zookeeper(), *_brokers(crashes), *_kraft(elections)))
+def kraft(elections: int, attempts: int, troubles: int) -> Model:
+    """The model with at most so many elections of KRaft in an attempt, so many attempts, and so many troubles of brokers."""
+    return Model(_variables(elections, attempts, troubles), CONSTANTS, GUARDS, HAZARDS, (
+        *_forward(), *_person(attempts), *_back(elections), *_zookeeper(), *_brokers(troubles), *_kraft(elections)))
 
 
-def _variables(elections: int, attempts: int, crashes: int) -> tuple[Variable, ...]:
+def _variables(elections: int, attempts: int, troubles: int) -> tuple[Variable, ...]:
     return (
         *(Variable(f"mode_{i}", 0, 2, "the mode that the broker starts in, or runs in") for i in BROKERS),
         *(Variable(f"up_{i}", 1, 1, "the broker runs, and others hear it") for i in BROKERS),
         *(Variable(f"names_kraft_{i}", 0, 1, "what the broker heard of last is that KRaft rules") for i in BROKERS),
+        *(Variable(f"registered_{i}", 0, 1, "the quorum's log knows the broker") for i in BROKERS),
+        Variable("cut_off", 0, len(BROKERS), "1 to 3: the broker that cannot reach the controllers"),
         Variable("controllers", 0, 2, "KRaft's: their pods"),
         Variable("leader", 0, 1, "the quorum has one"),
         Variable("raft_epoch", 0, elections + 1, "one more with each election"),
@@ -105,7 +107,7 @@ def _variables(elections: int, attempts: int, crashes: int) -> tuple[Variable, .
         Variable("direction", 0, 1, "of the operator"),
         Variable("step", 0, max(STEPS.values()), "on record"),
         Variable("attempt", 1, attempts, "from 1"),
-        Variable("crashes", 0, max(crashes, 1), "of brokers, so far"),
+        Variable("troubles", 0, max(troubles, 1), "of brokers, so far: crashes, and ways to the controllers that were cut"),
         Variable("claim_seen", 0, 2, "what the operator saw of the claim, before it acts on that"),
         Variable("flagless", 0, 1, "the controllers that do not lead have started without the migration flag"),
     )
@@ -114,6 +116,10 @@ def _variables(elections: int, attempts: int, crashes: int) -> tuple[Variable, .
 def _stop(i: int, mode: str) -> dict[str, str]:
     """A pod is replaced: its session ends, and its next process starts in the mode that is assigned."""
     return {f"mode_{i}": mode, **_gone(i)}
+
+
+def reaches_a_leader(i: int) -> str:
+    return f"leader == 1 and cut_off != {i + 1}"
 
 
 def _gone(i: int) -> dict[str, str]:
@@ -206,7 +212,7 @@ def _back(elections: int) -> list[Command]:
         Command("operator", "The volumes of the controllers are deleted.",
                 GOES_BACK + "step == PROVISION_CONTROLLERS and controllers == ABSENT and migration == NO_NODE"
                 " and (log != EMPTY or raft_epoch > 0)",
-                {"log": "EMPTY", "raft_epoch": "0", "unwritten": "0"}, (), {"METADATA_LOST": "unwritten == 1"}),
+                {"log": "EMPTY", "raft_epoch": "0", "unwritten": "0", **{f"registered_{i}": "0" for i in BROKERS}}, (), {"METADATA_LOST": "unwritten == 1"}),
         Command("operator", "Nothing is left of the attempt: everything is as before.",
                 GOES_BACK + "step == PROVISION_CONTROLLERS and controllers == ABSENT and migration == NO_NODE"
                 " and controller != KRAFT", {"step": "NOT_BEGUN"}, ("CONTROLLERS_GONE",)),
@@ -262,18 +268,27 @@ def _zookeeper() -> list[Command]:
     ]
 
 
-def _brokers(crashes: int) -> list[Command]:
+def _brokers(troubles: int) -> list[Command]:
     commands = []
     for i in BROKERS:
         commands += [
-            Command("brokers", f"Broker {i} comes up.", f"up_{i} == 0 and (mode_{i} != ON_KRAFT or log != EMPTY)",
-                    {f"up_{i}": "1"}),
+            Command("brokers", f"Broker {i} comes up.", f"up_{i} == 0 and mode_{i} != ON_KRAFT", {f"up_{i}": "1"}),
+            Command("brokers", f"Broker {i} comes up on KRaft.",
+                    f"up_{i} == 0 and mode_{i} == ON_KRAFT and log != EMPTY and {reaches_a_leader(i)}",
+                    {f"up_{i}": "1", f"registered_{i}": "1"}),
+            Command("brokers", f"Broker {i} registers with the controllers.",
+                    f"up_{i} == 1 and mode_{i} == IN_MIGRATION and registered_{i} == 0 and {reaches_a_leader(i)}",
+                    {f"registered_{i}": "1"}),
             Command("brokers", f"Broker {i} comes up on KRaft, which has no metadata.",
                     f"up_{i} == 0 and mode_{i} == ON_KRAFT and log == EMPTY", {f"up_{i}": "1"}, (), {"NOT_COPIED": "True"}),
-            Command("chaos", f"Broker {i} crashes.", f"up_{i} == 1 and crashes < {crashes}",
-                    {**_gone(i), "crashes": "crashes + 1"}),
+            Command("chaos", f"Broker {i} crashes.", f"up_{i} == 1 and troubles < {troubles}",
+                    {**_gone(i), "troubles": "troubles + 1"}),
+            Command("chaos", f"Broker {i} can no longer reach the controllers, which fence it if it is on KRaft.",
+                    f"cut_off == 0 and troubles < {troubles}",
+                    {"cut_off": str(i + 1), "troubles": "troubles + 1", f"up_{i}": f"0 if mode_{i} == ON_KRAFT else up_{i}"}),
+            Command("chaos", f"Broker {i} can reach the controllers again.", f"cut_off == {i + 1}", {"cut_off": "0"}),
             Command("brokers", f"Broker {i} hears that KRaft rules.",
-                    f"{KRAFT_RULES} and up_{i} == 1 and mode_{i} == IN_MIGRATION and names_kraft_{i} == 0",
+                    f"{KRAFT_RULES} and cut_off != {i + 1} and up_{i} == 1 and mode_{i} == IN_MIGRATION and names_kraft_{i} == 0",
                     {f"names_kraft_{i}": "1"}),
             Command("brokers", f"Broker {i} hears that a broker rules.",
                     f"{A_BROKER_RULES} and up_{i} == 1 and names_kraft_{i} == 1", {f"names_kraft_{i}": "0"})]
@@ -296,8 +311,8 @@ def _kraft(elections: int) -> list[Command]:
         Command("kraft", "The controllers make /migration, without an offset.",
                 "controllers == RUNNING and migration == NO_NODE", {"migration": "WITHOUT_OFFSET"}),
         Command("kraft", "All brokers have registered with the flag, and KRaft claims /controller.",
-                f"leader == 1 and log == EMPTY and controller != KRAFT and migration != NO_NODE and {ALL_UP}"
-                f" and {every('mode_{i} != ON_ZOOKEEPER')}",
+                f"leader == 1 and log == EMPTY and controller != KRAFT and migration != NO_NODE"
+                f" and {every('registered_{i} == 1')}",
                 {"controller": "KRAFT", "controller_epoch": "controller_epoch + 1"}),
         Command("kraft", "KRaft copies the metadata, and writes its offset to /migration.",
                 "leader == 1 and log == EMPTY and controller == KRAFT and migration == WITHOUT_OFFSET",
