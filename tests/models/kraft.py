@@ -212,7 +212,8 @@ def _back(elections: int) -> list[Command]:
         Command("operator", "The volumes of the controllers are deleted.",
                 GOES_BACK + "step == PROVISION_CONTROLLERS and controllers == ABSENT and migration == NO_NODE"
                 " and (log != EMPTY or raft_epoch > 0)",
-                {"log": "EMPTY", "raft_epoch": "0", "unwritten": "0", **{f"registered_{i}": "0" for i in BROKERS}}, (), {"METADATA_LOST": "unwritten == 1"}),
+                {"log": "EMPTY", "raft_epoch": "0", "unwritten": "0", **{f"registered_{i}": "0" for i in BROKERS}},
+                (), {"METADATA_LOST": "unwritten == 1"}),
         Command("operator", "Nothing is left of the attempt: everything is as before.",
                 GOES_BACK + "step == PROVISION_CONTROLLERS and controllers == ABSENT and migration == NO_NODE"
                 " and controller != KRAFT", {"step": "NOT_BEGUN"}, ("CONTROLLERS_GONE",)),
@@ -285,10 +286,12 @@ def _brokers(troubles: int) -> list[Command]:
                     {**_gone(i), "troubles": "troubles + 1"}),
             Command("chaos", f"Broker {i} can no longer reach the controllers, which fence it if it is on KRaft.",
                     f"cut_off == 0 and troubles < {troubles}",
-                    {"cut_off": str(i + 1), "troubles": "troubles + 1", f"up_{i}": f"0 if mode_{i} == ON_KRAFT else up_{i}"}),
+                    {"cut_off": str(i + 1), f"up_{i}": f"0 if mode_{i} == ON_KRAFT else up_{i}",
+                     "troubles": "troubles + 1"}),
             Command("chaos", f"Broker {i} can reach the controllers again.", f"cut_off == {i + 1}", {"cut_off": "0"}),
             Command("brokers", f"Broker {i} hears that KRaft rules.",
-                    f"{KRAFT_RULES} and cut_off != {i + 1} and up_{i} == 1 and mode_{i} == IN_MIGRATION and names_kraft_{i} == 0",
+                    f"{KRAFT_RULES} and cut_off != {i + 1} and up_{i} == 1 and mode_{i} == IN_MIGRATION"
+                    f" and names_kraft_{i} == 0",
                     {f"names_kraft_{i}": "1"}),
             Command("brokers", f"Broker {i} hears that a broker rules.",
                     f"{A_BROKER_RULES} and up_{i} == 1 and names_kraft_{i} == 1", {f"names_kraft_{i}": "0"})]

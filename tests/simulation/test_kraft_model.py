@@ -139,6 +139,7 @@ def test_without_two_guards_of_which_one_is_enough_their_trap_comes_out(guards: 
 
 def test_each_guard_and_each_hazard_has_its_place_here() -> None:
     assert sorted([*TRAPS, *STUCK, *NOTHING]) == sorted(GUARDS)
+    assert {guard for command in kraft(*TWO_ELECTIONS).commands for guard in command.guards} == {*GUARDS}
     assert {hazard for _, hazard, _ in TRAPS.values()} | {hazard for hazard, _ in TOGETHER.values()} == {*HAZARDS}
 
 
