@@ -18,9 +18,9 @@ from simulation.migration_world import EndState, MigrationWorld
 from simulation.roads import ROADS, Road
 from tales import without_nonce
 
-CALM, STANDS, LIMIT = 15.0, 90.0, 20_000.0
+CALM, STANDS, LIMIT = 5.0, 90.0, 20_000.0
 """Seconds: from one trouble to the next; how long a process stands still, which is longer than its Lease lasts; a run."""
-RUNS, ENOUGH = 20, 0.95
+RUNS, ENOUGH = 24, 0.95
 """Of each road; the share of its writes that they meet. Some of them come in a life that nothing disturbs alone."""
 
 Write = tuple[object, ...]
