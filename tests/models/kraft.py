@@ -8,6 +8,7 @@ That the operator behaves as it does here is held by `conformance.py`: each move
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from models.guarded import Command, Guard, Model, Variable
 
@@ -23,6 +24,7 @@ CONSTANTS: Mapping[str, int] = STEPS | {
     "NO_NODE": 0, "WITHOUT_OFFSET": 1, "WITH_OFFSET": 2,                           # migration
     "FORWARD": 0, "BACK": 1,                                                       # direction
     "NOT_LOOKED": 0, "UNCLAIMED": 1, "CLAIMED": 2,                                 # claim_seen
+    "NOTHING": 0, "DELETE_MIGRATION": 1, "DELETE_CONTROLLER": 2,                   # late
 }
 
 
@@ -65,6 +67,8 @@ GUARDS: Mapping[str, Guard] = {
     "MIGRATION_NODE_FIRST": Guard("migration == NO_NODE", "cluster/rollback.py: end_claim, its order"),
     "ZOOKEEPER_RULES": Guard(A_BROKER_RULES, "gates/rollback.py: check_zookeeper_rules, of /controller"),
     "ZOOKEEPER_NAMED": Guard(every("names_kraft_{i} == 0"), "gates/rollback.py: check_zookeeper_rules, of every broker"),
+    "NODE_VERSIONS": Guard("nodes_changed == 0", "cluster/effects.py: DeleteZNode, the version of the node and of"
+                           " /controller_epoch that were seen: ZooKeeper refuses others"),
     "CONTROLLERS_GONE": Guard("log == EMPTY and raft_epoch == 0", "gates/rollback.py: check_controllers_gone, of volumes"),
 }
 
@@ -83,9 +87,17 @@ HAZARDS = {
 
 
 def kraft(elections: int, attempts: int, troubles: int) -> Model:
-    """The model with at most so many elections of KRaft in an attempt, so many attempts, and so many troubles of brokers."""
+    """The model with at most so many elections of KRaft in an attempt, so many attempts, and so many troubles."""
+    commands = (*_forward(), *_person(attempts), *_back(elections), *_zookeeper(), *_brokers(troubles), *_kraft(elections))
     return Model(_variables(elections, attempts, troubles), CONSTANTS, GUARDS, HAZARDS, (
-        *_forward(), *_person(attempts), *_back(elections), *_zookeeper(), *_brokers(troubles), *_kraft(elections)))
+        *map(_changes_nodes, commands), *_late(troubles)))
+
+
+def _changes_nodes(command: Command) -> Command:
+    """The same, noted for a request that is on its way."""
+    if not {"migration", "controller_epoch"} & command.then.keys():
+        return command
+    return replace(command, then={"nodes_changed": "1 if late != NOTHING else 0", **command.then})
 
 
 def _variables(elections: int, attempts: int, troubles: int) -> tuple[Variable, ...]:
@@ -107,8 +119,11 @@ def _variables(elections: int, attempts: int, troubles: int) -> tuple[Variable, 
         Variable("direction", 0, 1, "of the operator"),
         Variable("step", 0, max(STEPS.values()), "on record"),
         Variable("attempt", 1, attempts, "from 1"),
-        Variable("troubles", 0, max(troubles, 1), "of brokers, so far: crashes, and ways to the controllers that were cut"),
+        Variable("troubles", 0, max(troubles, 1),
+                 "so far: crashes of brokers, ways to the controllers that were cut, requests that are late"),
         Variable("claim_seen", 0, 2, "what the operator saw of the claim, before it acts on that"),
+        Variable("late", 0, 2, "what a request of the operator that is still on its way asks of ZooKeeper"),
+        Variable("nodes_changed", 0, 1, "/migration or /controller_epoch is another one than when that was sent"),
         Variable("flagless", 0, 1, "the controllers that do not lead have started without the migration flag"),
     )
 
@@ -229,6 +244,29 @@ def _back(elections: int) -> list[Command]:
                     _stop(i, "ON_ZOOKEEPER"), ("RESTART_IS_SAFE", "ZOOKEEPER_RULES", "ZOOKEEPER_NAMED"),
                     _by_a_restart(i))]
     return commands
+
+
+def _late(troubles: int) -> list[Command]:
+    """Requests to ZooKeeper of an operator that died, or of one whose connection hung: they arrive when they like."""
+    sent = GOES_BACK + f"step == ENABLE_MIGRATION and controller == KRAFT and late == NOTHING and troubles < {troubles} and "
+    return [
+        Command("operator", "The operator asks ZooKeeper to delete /migration, and that is late.",
+                sent + "migration != NO_NODE",
+                {"late": "DELETE_MIGRATION", "nodes_changed": "0", "troubles": "troubles + 1"},
+                ("CONTROLLERS_STOPPED", "NOTHING_BEHIND", "EPOCH_RAISED")),
+        Command("operator", "The operator asks ZooKeeper to delete /controller, and that is late.",
+                sent + "migration == NO_NODE",
+                {"late": "DELETE_CONTROLLER", "nodes_changed": "0", "troubles": "troubles + 1"},
+                ("CONTROLLERS_STOPPED", "NOTHING_BEHIND", "EPOCH_RAISED", "MIGRATION_NODE_FIRST")),
+        Command("zookeeper", "The late request arrives, and /migration is deleted.",
+                "late == DELETE_MIGRATION", {"late": "NOTHING", "nodes_changed": "0", "migration": "NO_NODE"},
+                ("NODE_VERSIONS",)),
+        Command("zookeeper", "The late request arrives, and /controller is deleted.",
+                "late == DELETE_CONTROLLER", {"late": "NOTHING", "nodes_changed": "0", "controller": "NOBODY"},
+                ("NODE_VERSIONS",)),
+        Command("zookeeper", "The late request never arrives, or is refused.",
+                "late != NOTHING", {"late": "NOTHING", "nodes_changed": "0"}),
+    ]
 
 
 # --- people -----------------------------------------------------------------------------------------------------------
