@@ -17,7 +17,7 @@ from switchover.api.status import Direction
 from switchover.cluster import modes
 from switchover.metadata.parity import MigrationState
 
-MOVES = 7
+MOVES = 4
 """From look to look, at most: a broker stops, another one becomes the controller, and the operator goes on, say."""
 REGISTERS_BEFORE = 0.7
 """Seconds before its port opens in which a broker of the simulated world is heard by the controllers."""

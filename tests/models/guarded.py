@@ -301,11 +301,10 @@ def follow(model: Model, looks: Iterator[Mapping[str, int]], depth: int) -> Iter
         if number == 0:
             possible = {model.first & ~mask | wanted}
         known = layer = possible
-        fitting: set[State] = set()
-        for _ in range(depth + 1):
-            fitting |= {state for state in layer if state & mask == wanted}
+        for _ in range(depth):
             layer = {after for state in layer for _, after in following(state)} - known
             known = known | layer
+        fitting = {state for state in known if state & mask == wanted}
         assert fitting, f"look {number}: no behaviour of the model; the nearest state has {nearest(model, known, seen)}"
         possible = fitting
         yield possible

@@ -45,31 +45,33 @@ HOLDER = "CLAIMED if controller == KRAFT else UNCLAIMED"
 GOES_BACK, GOES_FORWARD = "direction == BACK and ", "direction == FORWARD and "
 
 GUARDS: Mapping[str, Guard] = {
-    "NO_LEFTOVER": Guard("migration == NO_NODE", "preflight/ownership.py: find_znodes"),
-    "QUORUM_UP": Guard("leader == 1", "gates/quorum.py: check_quorum_up"),
-    "RESTART_IS_SAFE": Guard(ALL_UP, "gates/replicas.py: check_restart_is_safe"),
-    "ALL_IN_SYNC": Guard(f"not ({NOBODY_RULES})", "gates/replicas.py: check_all_in_sync, after the broker before: where"
-                         " nobody elects leaders, no replica comes back in sync"),
+    "NO_LEFTOVER": Guard("migration == NO_NODE", "cluster/preflight/ownership.py: find_znodes"),
+    "QUORUM_UP": Guard("leader == 1", "cluster/gates/quorum.py: check_quorum_up"),
+    "RESTART_IS_SAFE": Guard(ALL_UP, "cluster/gates/replicas.py: check_restart_is_safe"),
+    "ALL_IN_SYNC": Guard(f"not ({NOBODY_RULES})", "cluster/gates/replicas.py: check_all_in_sync, after the broker"
+                         " before: where nobody elects leaders, no replica comes back in sync"),
     "COPIED": Guard("controller == KRAFT and log == COPIED and migration == WITH_OFFSET",
-                    "gates/dual_write.py: check_claimed, check_copied"),
-    "DUAL_WRITE_ALIVE": Guard(KRAFT_RULES, "gates/dual_write.py: check_dual_write, before each broker moves"),
-    "ALL_KRAFT": Guard(every("mode_{i} == ON_KRAFT"), "gates/registration.py: check_all_kraft"),
+                    "cluster/gates/dual_write.py: check_claimed, check_copied"),
+    "DUAL_WRITE_ALIVE": Guard(KRAFT_RULES, "cluster/gates/dual_write.py: check_dual_write, before each broker moves"),
+    "ALL_KRAFT": Guard(every("mode_{i} == ON_KRAFT"), "cluster/gates/registration.py: check_all_kraft"),
     "NONE_LEFT_ON_KRAFT": Guard(every("mode_{i} != ON_KRAFT"), "cluster/rollback.py: to_migration, none left"),
-    "WRITTEN_BACK": Guard("log == EMPTY or unwritten == 0", "gates/rollback.py: check_written_back"),
+    "WRITTEN_BACK": Guard("log == EMPTY or unwritten == 0", "cluster/gates/rollback.py: check_written_back"),
     "NOTHING_BEHIND": Guard("controllers == ABSENT or migration == NO_NODE or unwritten == 0",
-                            "gates/rollback.py: is_behind, of stopped controllers; it knows what was seen of their log, and"
-                            " the model takes that for all of it"),
+                            "cluster/gates/rollback.py: is_behind, of stopped controllers; it knows what was seen of their"
+                            " log, and the model takes that for all of it"),
     "NO_CLAIM_MEANWHILE": Guard("controller != KRAFT", "cluster/rollback.py: end_claim, which looks in the same pass."
                                 " Between that look and the end of the last controller the product has no check"),
     "CONTROLLERS_STOPPED": Guard("controllers != RUNNING", "cluster/rollback.py: end_claim, _all_stopped"),
     "EPOCH_RAISED": Guard("controller_epoch >= partition_epoch and controller_epoch >= raft_epoch",
                           "cluster/rollback.py: end_claim, RaiseEpoch"),
     "MIGRATION_NODE_FIRST": Guard("migration == NO_NODE", "cluster/rollback.py: end_claim, its order"),
-    "ZOOKEEPER_RULES": Guard(A_BROKER_RULES, "gates/rollback.py: check_zookeeper_rules, of /controller"),
-    "ZOOKEEPER_NAMED": Guard(every("names_kraft_{i} == 0"), "gates/rollback.py: check_zookeeper_rules, of every broker"),
+    "ZOOKEEPER_RULES": Guard(A_BROKER_RULES, "cluster/gates/rollback.py: check_zookeeper_rules, of /controller"),
+    "ZOOKEEPER_NAMED": Guard(every("names_kraft_{i} == 0"),
+                             "cluster/gates/rollback.py: check_zookeeper_rules, of every broker"),
     "NODE_VERSIONS": Guard("nodes_changed == 0", "cluster/effects.py: DeleteZNode, the version of the node and of"
                            " /controller_epoch that were seen: ZooKeeper refuses others"),
-    "CONTROLLERS_GONE": Guard("log == EMPTY and raft_epoch == 0", "gates/rollback.py: check_controllers_gone, of volumes"),
+    "CONTROLLERS_GONE": Guard("log == EMPTY and raft_epoch == 0",
+                              "cluster/gates/rollback.py: check_controllers_gone, of volumes"),
 }
 
 HAZARDS = {

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import switchover
 from models.conformance import Life, validated
 from models.guarded import Graph, Model, explore, promela
 from models.kraft import GUARDS, HAZARDS, kraft
@@ -146,6 +147,15 @@ def test_each_guard_and_each_hazard_has_its_place_here() -> None:
     assert sorted([*TRAPS, *STUCK, *NOTHING]) == sorted(GUARDS)
     assert {guard for command in kraft(*TWO_ELECTIONS).commands for guard in command.guards} == {*GUARDS}
     assert {hazard for _, hazard, _ in TRAPS.values()} | {hazard for hazard, _ in TOGETHER.values()} == {*HAZARDS}
+
+
+def test_each_guard_names_what_the_product_has() -> None:
+    for guard in GUARDS.values():
+        file, _, names = guard.stands_for.partition(".py: ")
+        source = (Path(switchover.__file__).parent / f"{file}.py").read_text(encoding="utf-8")
+        first = re.match(r"\w+", names)
+        assert first is not None
+        assert re.search(rf"^(def|class) {first[0]}\b", source, re.MULTILINE), guard.stands_for
 
 
 def test_a_shortest_counterexample_reads_as_a_story() -> None:
