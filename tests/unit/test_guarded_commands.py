@@ -53,7 +53,7 @@ def test_a_value_that_reads_what_was_changed_before_it_is_refused() -> None:
 
 
 def test_a_value_beyond_its_variable_is_refused() -> None:
-    grows = Model(KEY.variables, {}, {}, {}, (Command("ann", "Ann counts.", "ann == 0", {"visits": "visits + 1"}),))
+    grows = Model(KEY.variables, {}, {}, {}, (Command("ann", "Ann counts.", "visits < 3", {"visits": "visits + 1"}),))
     with pytest.raises(OverflowError, match=r"Ann counts\. visits"):
         explore(grows)
 
