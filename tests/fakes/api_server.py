@@ -160,8 +160,8 @@ class FakeApi:
 
     def discover(self, path: str) -> Object | None:
         """The discovery documents that Kopf asks for, None for another path."""
-        resource = {"name": "kafkamigrations", "singularName": "kafkamigration", "kind": "KafkaMigration",
-                    "namespaced": True, "verbs": ["get", "list", "watch", "patch"]}
+        kinds = [{"name": f"{kind.lower()}s", "singularName": kind.lower(), "kind": kind, "namespaced": True,
+                  "verbs": ["get", "list", "watch", "patch"]} for kind in ("KafkaMigration", "ConsumerGroupMigration")]
         namespaces = {"name": "namespaces", "singularName": "namespace", "kind": "Namespace", "namespaced": False,
                       "verbs": ["get", "list", "watch"]}
         version = {"groupVersion": "switchover.dev/v1alpha1", "version": "v1alpha1"}
@@ -169,7 +169,8 @@ class FakeApi:
             "/api": {"versions": ["v1"]},
             "/apis": {"groups": [{"name": "switchover.dev", "versions": [version], "preferredVersion": version}]},
             "/api/v1": {"resources": [namespaces]},
-            "/apis/switchover.dev/v1alpha1": {"resources": [resource, {**resource, "name": "kafkamigrations/status"}]},
+            "/apis/switchover.dev/v1alpha1": {"resources": [
+                *kinds, *({**each, "name": f"{each['name']}/status"} for each in kinds)]},
         }.get(path)
 
     def _write(self, method: str, plural: str, name: str, subresource: str, body: Any, content_type: str) -> Object:

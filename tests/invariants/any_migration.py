@@ -4,11 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from invariants.events import Asked, Effect, Event, Recorded, Told
-from invariants.memory import Memory, Standing
-from switchover.cluster.plan import PLAN
+from invariants.memory import Course, Memory, Standing
 
-STEPS = [step.name for step in PLAN.steps]
-IRREVERSIBLE = {PLAN.point_of_no_return}
 SAMPLES = {"DualWrite": 5}
 """Gates that want several passes in a row before they open."""
 NODE, DISCOVERY = "/api/v1/nodes/", ("/api", "/apis", "/version")
@@ -41,19 +38,17 @@ PLACES = {
     "missing state": {"DualWrite>", "MoveBrokers>", "Soak>", "Finalize>", "MoveBrokers<", "CopyMetadata<"},
 }
 """Where an effect on each kind of thing belongs: `>` forward, `<` on the way back."""
-UNTOUCHED = ("Rehearse>", "UpgradeBrokers>")
-"""From where a spec that was changed is checked again; from the last one until it has begun."""
 NO_EFFECT = ("lease", "event", "migration")
 
 
 def phase_moves_along_the_edges(memory: Memory, event: Event) -> Iterator[str]:
     """O1."""
     assert isinstance(event, Recorded)
-    now = Standing(event.status)
+    now, steps = Standing(event.status), memory.course.steps
     if memory.recorded is None:
         return
     if memory.recorded.uid != event.uid:
-        if now.step not in ("", STEPS[0]):
+        if now.step not in ("", steps[0]):
             yield f"the first record of another object stands at {now.step}"
         return
     before = memory.standing
@@ -64,14 +59,15 @@ def phase_moves_along_the_edges(memory: Memory, event: Event) -> Iterator[str]:
             yield f"{before.place} was finished and is not any more"
         return
     if before.backward is not now.backward or before.attempt != now.attempt:
-        yield from _turned(before, now)
+        yield from _turned(memory.course, before, now)
         return
-    if now.place == f"{STEPS[0]}>":
-        if before.nodes or before.place not in UNTOUCHED or (before.place == UNTOUCHED[-1] and before.opened):
+    if now.place == f"{steps[0]}>":
+        untouched = memory.course.untouched
+        if before.nodes or before.place not in untouched or (before.place == untouched[-1] and before.opened):
             yield f"{before.place} is checked again although something is touched"
         return
     onward = -1 if now.backward else 1
-    if now.step not in STEPS or STEPS.index(now.step) != STEPS.index(before.step) + onward:
+    if now.step not in steps or steps.index(now.step) != steps.index(before.step) + onward:
         yield f"{before.place} is followed by {now.place}"
     if not before.opened or before.batch_nodes:
         yield f"{before.place} is left in its middle"
@@ -79,15 +75,16 @@ def phase_moves_along_the_edges(memory: Memory, event: Event) -> Iterator[str]:
         yield f"{now.place} is entered and opened at once"
 
 
-def _turned(before: Standing, now: Standing) -> Iterator[str]:
+def _turned(course: Course, before: Standing, now: Standing) -> Iterator[str]:
+    irreversible = before.step == course.point_of_no_return
     again = before.finished and before.backward
     if now.attempt != before.attempt + again:
         yield f"attempt {before.attempt} is followed by {now.attempt} ({before.place}, finished: {before.finished})"
-    begun = before.step in IRREVERSIBLE and before.opened
+    begun = irreversible and before.opened
     if begun or (before.finished and not before.backward):
         yield f"{before.place} is turned after the point of no return"
-    unbegun = before.step in IRREVERSIBLE and not before.opened
-    if now.step != (STEPS[STEPS.index(before.step) - 1] if unbegun else before.step):
+    unbegun = irreversible and not before.opened
+    if now.step != (course.steps[course.steps.index(before.step) - 1] if unbegun else before.step):
         yield f"{before.place} is turned to {now.place}"
     if now.opened or now.batch_nodes:
         yield f"{now.place} is turned to with something under way"
@@ -99,9 +96,9 @@ def intent_comes_first(memory: Memory, event: Event) -> Iterator[str]:
     standing, kind = memory.standing, memory.kind(event)
     if kind in NO_EFFECT or not kind:
         return
-    what = f"{event.verb} {event.resource} {event.name}"
-    if standing.place not in PLACES[kind]:
-        yield f"{what} in {standing.place or 'no step'}, and belongs to {', '.join(sorted(PLACES[kind]))}"
+    what, places = f"{event.verb} {event.resource} {event.name}", (memory.course.places or PLACES)[kind]
+    if standing.place not in places:
+        yield f"{what} in {standing.place or 'no step'}, and belongs to {', '.join(sorted(places))}"
         return
     if kind not in ("broker brake", "rehearsal", "missing state") and (not standing.opened or standing.finished):
         # a brake takes back what others did; a rehearsal comes before the step that it is for; dual write goes on in a hold
@@ -125,7 +122,7 @@ def one_actor(memory: Memory, event: Event) -> Iterator[str]:
 def only_what_is_on_record(memory: Memory, event: Event) -> Iterator[str]:
     """O4: a pod is replaced by the uid that was recorded for it; another object is another migration."""
     assert isinstance(event, Effect)
-    if event.resource == "pods":
+    if event.resource == "pods" and event.verb in ("evict", "delete"):
         node = memory.standing.nodes.get(event.name, {})
         if not event.uid or node.get("evicting") != event.uid:
             yield f"pod {event.name} ({event.uid}) is replaced, on record is {node.get('evicting') or 'none'}"
@@ -149,7 +146,7 @@ def unknown_opens_nothing(memory: Memory, event: Event) -> Iterator[str]:
     """O6: a move forward in a walk is recorded with no gate closed, and only after as many passes as it wants."""
     assert isinstance(event, Recorded)
     before, now = memory.standing, Standing(event.status)
-    if memory.recorded is None or before.position == now.position or _steps_aside(before, now):
+    if memory.recorded is None or before.position == now.position or _steps_aside(memory.course, before, now):
         return
     closed = [item for item in event.status.get("waitingFor") or () if _counts(str(item["gate"]))]
     if now.is_remedy and not before.is_remedy and {item["reason"] for item in closed} <= RESCUED:
@@ -171,7 +168,7 @@ def _counts(gate: str) -> bool:
     return not gate.startswith("Replace/") and gate not in ("Bake", "Lease", "Effects", "Paused", "Deletion", "Rollback")
 
 
-def _steps_aside(before: Standing, now: Standing) -> bool:
+def _steps_aside(course: Course, before: Standing, now: Standing) -> bool:
     """Turning, beginning with Preflight again, and taking back a proof or what was to become one: these need no gate."""
     turned = (before.backward, before.attempt) != (now.backward, now.attempt)
     unproven = before.baking_since is not None and now.baking_since is None and bool(now.batch_nodes)
@@ -179,7 +176,7 @@ def _steps_aside(before: Standing, now: Standing) -> bool:
     closed = before.place == now.place and before.opened and not now.opened          # its approval does not count any more
     rescue = bool(before.batch_nodes) and bool(now.batch_nodes) and before.batch_nodes != now.batch_nodes
     return (turned or unproven or told or rescue or closed or now.gave_up(before) or not before.step
-            or now.place == f"{STEPS[0]}>")
+            or now.place == f"{course.steps[0]}>")
 
 
 def a_wish_is_heard(memory: Memory, event: Event) -> Iterator[str]:
@@ -195,7 +192,8 @@ def a_wish_is_heard(memory: Memory, event: Event) -> Iterator[str]:
         return                                           # between KRaft and ZooKeeper nobody may stand still
     if wish in ("Paused", "Planned"):
         yield f"pod {event.name} is replaced while {wish} is wanted"
-    if wish == "RolledBack" and not standing.backward and not (standing.step in IRREVERSIBLE and standing.opened):
+    if wish == "RolledBack" and not standing.backward and not (
+            standing.step == memory.course.point_of_no_return and standing.opened):
         yield f"pod {event.name} is moved on in {standing.place} while RolledBack is wanted"
 
 

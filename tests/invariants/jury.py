@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from invariants import any_migration, kafka_migration
 from invariants.events import Event
-from invariants.memory import Limits, Memory
+from invariants.memory import OF_A_CLUSTER, Course, Limits, Memory
 
 Rule = Callable[[Memory, Event], Iterator[str]]
 
@@ -13,12 +13,12 @@ Rule = Callable[[Memory, Event], Iterator[str]]
 class Jury:
     """Judges a history while it happens, or afterwards. `excused` names rules that the test itself breaks."""
 
-    def __init__(self, limits: Limits | None = None, excused: Iterable[str] = ()) -> None:
-        self.memory = Memory(limits or Limits())
+    def __init__(self, limits: Limits | None = None, excused: Iterable[str] = (), course: Course = OF_A_CLUSTER) -> None:
+        self.memory = Memory(limits or Limits(), course)
         self.excused = set(excused)
         self.violations: list[str] = []
         self._rules: dict[type, list[tuple[str, Rule]]] = defaultdict(list)
-        for code, kind, rule in (*any_migration.RULES, *kafka_migration.RULES):
+        for code, kind, rule in (*any_migration.RULES, *(kafka_migration.RULES if course is OF_A_CLUSTER else ())):
             self._rules[kind].append((code, rule))
 
     def see(self, event: Event) -> None:

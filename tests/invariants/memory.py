@@ -17,6 +17,7 @@ from invariants.events import (
     Told,
     Wanted,
 )
+from switchover.cluster.plan import PLAN
 
 OUR_KINDS = {"controllerrevisions": "original", "services": "service", "poddisruptionbudgets": "budget",
              "persistentvolumeclaims": "claim", "leases": "lease", "events": "event", "znodes": "znode",
@@ -37,6 +38,21 @@ class Limits:
     records_a_step: int = 400
     namespace: str = ""
     secrets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The plan of a migration, by its steps. `untouched` is from where a spec that was changed is checked again; from the
+    last one until it has begun. `places` is where an effect on a resource (plural) belongs; empty for a cluster, whose
+    effects are told by more than their resource."""
+
+    steps: tuple[str, ...]
+    point_of_no_return: str
+    untouched: tuple[str, ...]
+    places: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+OF_A_CLUSTER = Course(tuple(step.name for step in PLAN.steps), PLAN.point_of_no_return, ("Rehearse>", "UpgradeBrokers>"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +113,7 @@ class Standing:
 
     @property
     def nodes(self) -> Mapping[str, Mapping[str, Any]]:
-        return {node["name"]: node for node in self.status.get("nodes") or ()}
+        return {node["name"]: node for node in self.status.get("nodes") or self.status.get("slots") or ()}
 
     @property
     def position(self) -> object:
@@ -116,9 +132,12 @@ class Standing:
                    for item in self.status.get("waitingFor") or ()]
         conditions = [(item["type"], item["status"], item["reason"]) for item in self.status.get("conditions") or ()]
         keys = ("observedGeneration", "phase", "planHash", "metadataState", "nodes", "approvals", "rollback", "findings",
-                "highWatermark", "migrationNode", "clusterId", "made")
+                "highWatermark", "migrationNode", "clusterId", "made", "slots")
+        group = self.status.get("group") or {}
+        of_group = [group.get(key) for key in (
+            "type", "state", "coordinator", "members", "mode", "oldMembers", "baseline")]
         plan = {**(self.status.get("plan") or {}), "estimatedCompletionTime": None}
-        return self.position, plan, waiting, conditions, [self.status.get(key) for key in keys]
+        return self.position, plan, waiting, conditions, of_group, [self.status.get(key) for key in keys]
 
 
 @dataclass
@@ -126,6 +145,7 @@ class Memory:
     """The newest of each kind of event, and since when what must not last has lasted."""
 
     limits: Limits = field(default_factory=Limits)
+    course: Course = OF_A_CLUSTER
     wanted: Wanted | None = None
     wish_changed: float = 0.0          # desiredState
     recorded: Recorded | None = None
@@ -159,6 +179,8 @@ class Memory:
 
     def kind(self, effect: Effect) -> str:
         """What an effect is done to: `broker pod`, `controller files` …; "" for what is nothing of this migration."""
+        if self.course.places:
+            return effect.resource if effect.resource in self.course.places else ""
         name, owners = effect.name, [*self.broker_sets, self.controller_set]
         sort = "brake" if effect.brake else "set"
         suffixes = {"pods": ("pod", name.rpartition("-")[0]), "statefulsets": (sort, name),

@@ -23,7 +23,7 @@ class Witness:
         self._plural = plural
         self._protocol = protocol
         self._api = api
-        self._jury = jury
+        self.jury = jury
         self._migration = migration
         self._generation: tuple[str, int] = ("", 0)
         self.lives = 0
@@ -38,11 +38,11 @@ class Witness:
         uid, generation = found["metadata"]["uid"], found["metadata"]["generation"]
         if (uid, generation) != self._generation:
             self._generation = uid, generation
-            self._jury.see(Wanted(self._api.now(), uid, generation, found["spec"]))
+            self.jury.see(Wanted(self._api.now(), uid, generation, found["spec"]))
 
     def asked(self, method: str, path: str) -> None:
         """A request of the operator."""
-        self._jury.see(Asked(self._api.now(), method, path))
+        self.jury.see(Asked(self._api.now(), method, path))
 
     def write(self, method: str, plural: str, name: str, subresource: str, body: Any, found: Object) -> None:
         """A write of the operator."""
@@ -52,20 +52,20 @@ class Witness:
         if plural == self._plural and subresource == "status":
             if (migration := self._migration()) is None or migration["metadata"]["uid"] != found["metadata"]["uid"]:
                 return                                 # of another migration: what it does is not this one's
-            before, made = self._jury.memory.standing.position, self._jury.memory.standing.status.get("made")
-            self._jury.see(Recorded(now, found["metadata"]["uid"], found["status"], actor))
-            self.moves += (self._jury.memory.standing.position, found["status"].get("made")) != (before, made)
+            before, made = self.jury.memory.standing.position, self.jury.memory.standing.status.get("made")
+            self.jury.see(Recorded(now, found["metadata"]["uid"], found["status"], actor))
+            self.moves += (self.jury.memory.standing.position, found["status"].get("made")) != (before, made)
             return
         # A Job that is on no record may be anybody's: its creation is done when its uid is on record.
         self.moves += plural not in ("leases", "events", self._plural) and (method, plural) != ("POST", "jobs")
         if plural == "leases":
             holder = "" if method == "DELETE" else found["spec"]["holderIdentity"]
-            self._jury.see(Leased(now, holder))
+            self.jury.see(Leased(now, holder))
         if plural == "events":
-            self._jury.see(Told(now, "event", repr(found)))
+            self.jury.see(Told(now, "event", repr(found)))
         reads: Mapping[str, float] = reader.reads if reader is not None else {}
         verb = "evict" if subresource == "eviction" else VERBS[method]
-        self._jury.see(Effect(
+        self.jury.see(Effect(
             now, verb, plural, name, actor, NAMESPACE,
             uid=_preconditions(body).get("uid", ""), fenced=plural == "znodes" or method == "POST" or _fenced(body),
             assigns=_assigned(found, self._protocol) if plural == "secrets" and verb != "delete" else None,
@@ -79,13 +79,13 @@ class LogWitness(logging.Handler):
     def __init__(self, api: FakeApi, jury: Jury, story: Tale, about: str) -> None:
         super().__init__()
         self._api = api
-        self._jury = jury
+        self.jury = jury
         self._story = story
         self._about = about
 
     def emit(self, record: logging.LogRecord) -> None:
         """A line of the log."""
-        self._jury.see(Told(self._api.now(), "log", record.getMessage()))
+        self.jury.see(Told(self._api.now(), "log", record.getMessage()))
         if getattr(record, "story", "") == self._about:
             self._story.append((self._api.now(), record.getMessage()))
 

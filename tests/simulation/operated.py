@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from fakes.api_server import NAMESPACE, FakeApi, Object
 from fakes.incarnation import Fault, Incarnation, serve_kopf
 from invariants.jury import Jury
-from invariants.memory import Limits
+from invariants.memory import OF_A_CLUSTER, Course, Limits
 from simulation.history import LogWitness, Witness
 from simulation.virtual_time import Timeline, live
 from switchover.answers import ask
@@ -44,10 +44,10 @@ class OperatedWorld:
     approves there, and what its operator is."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, of: Of, seed: int, lag: float, limits: Limits,
-                 protocol: str = "") -> None:
+                 protocol: str = "", course: Course = OF_A_CLUSTER) -> None:
         self.of = of
         self.timeline = Timeline()
-        self.jury = Jury(limits)
+        self.jury = Jury(limits, course=course)
         self.api = FakeApi(self.timeline.now, seed, lag, watched=frozenset({of.plural}))
         self.witness = Witness(self.api, self.jury, self._migration_if_any, of.plural, protocol)
         self.metrics: list[CollectorRegistry] = []
@@ -72,6 +72,10 @@ class OperatedWorld:
 
     async def operate(self, incarnation: Incarnation, identity: str, registry: CollectorRegistry, late: float) -> None:
         """The operator as `process.run` puts it together, with the simulated world at the other end of its adapters."""
+        raise NotImplementedError
+
+    def end_state(self) -> Any:
+        """What must not depend on what troubled the operator: a dataclass or plain mapping."""
         raise NotImplementedError
 
     # --- what is there ------------------------------------------------------------------------------------------------

@@ -2,33 +2,38 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
 
 from fakes.api_server import NAMESPACE
+from simulation.group_migrations import GroupMigrationWorld
 from simulation.migration_world import SERVER_PROPERTIES, MigrationWorld
 from simulation.moments import to_batch, to_step, waits_for
+from simulation.operated import OperatedWorld
 from switchover.api.kafka_migration import NodeMode as Mode
+from unit.group_pictures import written_spec
+from unit.group_walk import PLANS, wanted
 
 
 @dataclass(frozen=True)
 class Road:
     """`begin` gives a world in which no operator lives, right before the first write that counts."""
 
-    begin: Callable[[pytest.MonkeyPatch], MigrationWorld]
-    is_over: Callable[[MigrationWorld], bool]
+    begin: Callable[[pytest.MonkeyPatch], OperatedWorld]
+    is_over: Callable[[OperatedWorld], bool]
 
-    def go(self, world: MigrationWorld, **how: Any) -> bool:
+    def go(self, world: OperatedWorld, **how: Any) -> bool:
         """Let one process live until it is over, approving what waits; False when it is killed before."""
         return world.live(world.approved_and(lambda: self.is_over(world)), **how)
 
 
-def is_finished(world: MigrationWorld) -> bool:
+def is_finished(world: OperatedWorld) -> bool:
     return world.finished
 
 
-def is_back(world: MigrationWorld) -> bool:
+def is_back(world: OperatedWorld) -> bool:
     return world.phase == "RolledBack"
 
 
@@ -101,7 +106,23 @@ def a_second_attempt(patch: pytest.MonkeyPatch) -> MigrationWorld:
     return world
 
 
-ROADS = {
+def of_a_group(plan: str, patch: pytest.MonkeyPatch) -> GroupMigrationWorld:
+    """A ConsumerGroupMigration along one of the plans that `unit.group_walk` walks."""
+    given = dict(PLANS[plan].keywords)
+    asked = wanted(*PLANS[plan].args, change=given.pop("change", None), spec=given.pop("spec", None))
+    return GroupMigrationWorld(patch, written_spec(*asked.pop("workloads"), **asked), PLANS[plan].args, **given)
+
+
+def a_group_back(plan: str, patch: pytest.MonkeyPatch) -> GroupMigrationWorld:
+    """From the middle of its steps."""
+    world = of_a_group(plan, patch)
+    middle = world.steps[len(world.steps) // 2]
+    assert world.live(lambda: world.step == middle and bool(world.status["progress"].get("openTime")))
+    world.want("RolledBack")
+    return world
+
+
+OF_CLUSTERS = {
     "forward": Road(MigrationWorld, is_finished),
     "from an old Kafka": Road(from_an_old_kafka, is_finished),
     "own configuration": Road(with_an_own_configuration, is_finished),
@@ -111,3 +132,8 @@ ROADS = {
     "back to an old Kafka": Road(back_to_an_old_kafka, is_back),
     "a second attempt": Road(a_second_attempt, lambda world: world.finished and world.status["attempt"] == 2),
 }
+OF_GROUPS = {
+    **{plan: Road(partial(of_a_group, plan), is_finished) for plan in PLANS},
+    **{f"{plan}, back": Road(partial(a_group_back, plan), is_back) for plan in PLANS},
+}
+ROADS = OF_CLUSTERS | OF_GROUPS

@@ -8,26 +8,29 @@ between. "Not sent" is the moment after the write before; a process that dies ca
 import random
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import pytest
 
 import samples
 from fakes.api_server import NAMESPACE
 from invariants.any_migration import differences
-from simulation.migration_world import EndState, MigrationWorld
+from simulation.operated import OperatedWorld
 from simulation.roads import ROADS, Road
 from tales import without_nonce
 
 CALM, STANDS, LIMIT = 5.0, 90.0, 20_000.0
 """Seconds: from one trouble to the next; how long a process stands still, which is longer than its Lease lasts; a run."""
-RUNS, ENOUGH = 24, 0.95
-"""Of each road; the share of its writes that they meet. Some of them come in a life that nothing disturbs alone."""
+RUNS = 24
+"""Of each road with each trouble, at most."""
+ENOUGH = {"dies": 1.0, "loses its answer": 1.0, "stands still": 0.9}
+"""The share of a road's writes that are met. Of two operators some come in no order that chance finds soon."""
 
 Write = tuple[object, ...]
 """A write of a road: where the migration stood, and what was written."""
 
 
-def place(world: MigrationWorld) -> Write:
+def place(world: OperatedWorld) -> Write:
     """Where the migration stands, by what is on record and comes at each road."""
     progress = world.status.get("progress") or {}
     evicting = [node["name"] for node in world.status.get("nodes") or () if node.get("evicting")]
@@ -38,7 +41,7 @@ def place(world: MigrationWorld) -> Write:
 class Strikes:
     """Where the troubles of one run come: at some of the writes that are not `met` yet, which are added to it."""
 
-    def __init__(self, world: MigrationWorld, met: set[Write], seed: int) -> None:
+    def __init__(self, world: OperatedWorld, met: set[Write], seed: int) -> None:
         self._world, self._met, self._random = world, met, random.Random(seed)
         self._share = 0.5 if seed % RUNS < RUNS // 2 else 1.0
         self._well_from = 0.0
@@ -62,18 +65,19 @@ class Strikes:
         return True
 
 
-def dies(road: Road, world: MigrationWorld, strikes: Strikes) -> None:
+def dies(road: Road, world: OperatedWorld, strikes: Strikes) -> None:
     """Right after a write; the next process begins a few seconds later."""
     while not road.go(world, kill_when=lambda: strikes.at_number(len(world.api.writes)), limit=LIMIT):
         assert world.lives < 200, f"no end in sight: {world.step}"
 
 
-def loses_its_answer(road: Road, world: MigrationWorld, strikes: Strikes) -> None:
-    """It was done, and the process cannot know."""
+def loses_its_answer(road: Road, world: OperatedWorld, strikes: Strikes) -> None:
+    """It was done, and the process cannot know: a status is written again."""
+    world.jury.excused.add("O9")
     assert road.go(world, loses=strikes.at_number, limit=LIMIT)
 
 
-def stands_still(road: Road, world: MigrationWorld, strikes: Strikes) -> None:
+def stands_still(road: Road, world: OperatedWorld, strikes: Strikes) -> None:
     """Another takes over; then it goes on with what it was about to do, and may be the one that takes over next."""
     assert road.go(world, identities=("one", "another"), stopped_before=strikes.before, limit=LIMIT)
 
@@ -90,7 +94,7 @@ class Every(Strikes):
 
 
 @cache
-def undisturbed(name: str) -> tuple[EndState, frozenset[Write], frozenset[Write]]:
+def undisturbed(name: str) -> tuple[Any, frozenset[Write], frozenset[Write]]:
     """The end of a road, its writes, and what was asked for to make them."""
     with pytest.MonkeyPatch.context() as patch:
         world, made, asked = ROADS[name].begin(patch), set[Write](), set[Write]()
@@ -121,11 +125,11 @@ def test_each_trouble_at_each_write(counted: Callable[[str], None], name: str, t
     met, runs = set[Write](), 0
     _, made, asked = undisturbed(name)
     wanted = asked if trouble == "stands still" else made
-    while not wanted <= met and runs < RUNS:
+    while len(met & wanted) < ENOUGH[trouble] * len(wanted) and runs < RUNS:
         meet(name, trouble, runs, met)
         runs += 1
     counted(f"{len(met & wanted)} of {len(wanted)} writes, {runs} runs")
-    assert len(met & wanted) >= ENOUGH * len(wanted), sorted(map(str, wanted - met))
+    assert len(met & wanted) >= ENOUGH[trouble] * len(wanted), sorted(map(str, wanted - met))
 
 
 @pytest.mark.parametrize("name", ["forward", "back from Soak"])

@@ -57,11 +57,17 @@ def strategies(names_of: str) -> dict[str, Any]:
 
 def spec_of(*workloads: Mapping[str, Any], **changes: Any) -> ConsumerGroupMigrationSpec:
     """To the consumer protocol, of one Deployment unless told."""
-    given = {"group": "orders", "kafka": {"bootstrapServers": "kafka:9092"}, "workloads": workloads or (workload_of(),),
+    return ConsumerGroupMigrationSpec.model_validate(written_spec(*workloads, **changes))
+
+
+def written_spec(*workloads: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
+    """The same as YAML has it."""
+    given = {"group": "orders", "kafka": {"bootstrapServers": "kafka:9092"},
+             "workloads": list(workloads or (workload_of(),)),
              "rollout": {"steps": [{"pods": 2, "bakeSeconds": 10}, {"pods": 2, "bakeSeconds": 5}]}, **changes}
     if not {"protocol", "assignmentStrategy", "coordination"} & given.keys():
         given["protocol"] = {"to": "Consumer"}
-    return ConsumerGroupMigrationSpec.model_validate(given)
+    return given
 
 
 def workload_of(kind: str = "Deployment", name: str = "orders", template: Mapping[str, Any] = TO_CONSUMER,

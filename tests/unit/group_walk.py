@@ -6,6 +6,7 @@ Everything a pass knows comes from the object's status, the world, and a memory 
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import jsonpatch
@@ -213,24 +214,30 @@ QUICK = {"soakSeconds": 6, "gates": {"stableSamples": 2, "maxStallSeconds": 30},
 def walk(*workloads: tuple[str, str, int], change: dict[str, Any] | None = None, spec: dict[str, Any] | None = None,
          judges_lag: bool = False, **world: Any) -> Walk:
     """At its start; bakes and the soak last a pass or two."""
-    wanted = tuple(workload_of(kind, name, **(change or {})) for kind, name, _ in workloads)
-    return Walk(World(*workloads, **world), {"workloads": wanted, **QUICK, **(spec or {})}, judges_lag=judges_lag)
+    return Walk(World(*workloads, **world), wanted(*workloads, change=change, spec=spec), judges_lag=judges_lag)
 
 
-PLANS: dict[str, Callable[..., Walk]] = {
-    "Deployment": lambda **more: walk((D, "orders", 4), **{"autoscaled": "orders", **more}),
-    "StatefulSet": lambda **more: walk((S, "orders", 4), **more),
-    "both": lambda **more: walk((D, "orders", 3), (S, "payments", 3), **more),
-    "Deployment bridged": lambda **more: walk((D, "orders", 4), change=BRIDGED, **more),
-    "StatefulSet bridged": lambda **more: walk((S, "orders", 4), change=BRIDGED, **more),
-    "strategy, Deployment": lambda **more: walk((D, "orders", 4), change=BOUNCES, spec=STRATEGY, **more),
-    "strategy, StatefulSet": lambda **more: walk((S, "orders", 4), change=BOUNCES, spec=STRATEGY, **more),
-    "offline, Deployment": lambda **more: walk((D, "orders", 4), spec=OFFLINE, **more),
-    "offline, StatefulSet": lambda **more: walk((S, "orders", 4), spec=OFFLINE, **more),
-    "to classic, Deployment": lambda **more: walk(
-        (D, "orders", 4), change={"template": TO_CLASSIC}, spec=DOWN, protocol="consumer", **more),
-    "to classic, StatefulSet": lambda **more: walk(
-        (S, "orders", 4), change={"template": TO_CLASSIC}, spec=DOWN, protocol="consumer", **more),
+def wanted(*workloads: tuple[str, str, int], change: dict[str, Any] | None = None,
+           spec: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What is asked for of these workloads."""
+    each = tuple(workload_of(kind, name, **(change or {})) for kind, name, _ in workloads)
+    return {"workloads": each, **QUICK, **(spec or {})}
+
+
+PLANS: dict[str, "partial[Walk]"] = {
+    "Deployment": partial(walk, (D, "orders", 4), autoscaled="orders"),
+    "StatefulSet": partial(walk, (S, "orders", 4)),
+    "both": partial(walk, (D, "orders", 3), (S, "payments", 3)),
+    "Deployment bridged": partial(walk, (D, "orders", 4), change=BRIDGED),
+    "StatefulSet bridged": partial(walk, (S, "orders", 4), change=BRIDGED),
+    "strategy, Deployment": partial(walk, (D, "orders", 4), change=BOUNCES, spec=STRATEGY),
+    "strategy, StatefulSet": partial(walk, (S, "orders", 4), change=BOUNCES, spec=STRATEGY),
+    "offline, Deployment": partial(walk, (D, "orders", 4), spec=OFFLINE),
+    "offline, StatefulSet": partial(walk, (S, "orders", 4), spec=OFFLINE),
+    "to classic, Deployment": partial(
+        walk, (D, "orders", 4), change={"template": TO_CLASSIC}, spec=DOWN, protocol="consumer"),
+    "to classic, StatefulSet": partial(
+        walk, (S, "orders", 4), change={"template": TO_CLASSIC}, spec=DOWN, protocol="consumer"),
 }
 each_plan = pytest.mark.parametrize("plan", PLANS)
 

@@ -89,8 +89,8 @@ class World:
     """
 
     def __init__(self, *workloads: tuple[str, str, int], protocol: str = "classic", policy: str = "bidirectional",
-                 partitions: int = 12, autoscaled: str = "", on_delete: bool = False) -> None:
-        self.now = NOW
+                 partitions: int = 12, autoscaled: str = "", on_delete: bool = False, now: float = NOW) -> None:
+        self.now = now
         self.workloads = {name: Workload(manifest(kind, name, replicas, protocol, on_delete))
                           for kind, name, replicas in workloads}
         self.originals: dict[str, dict[str, Any]] = {}
