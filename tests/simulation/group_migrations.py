@@ -56,23 +56,25 @@ class GroupEnd:
 
 
 class GroupMigrationWorld(OperatedWorld):
-    """The world of one ConsumerGroupMigration. `spec` is that of the object, as YAML has it; `how` is for the workloads."""
+    """The world of one ConsumerGroupMigration. `spec` is that of the object, as YAML has it; `how` is for the workloads.
+    The group must never have fewer members than at its start, but for `spared`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, spec: Mapping[str, Any], workloads: Iterable[tuple[str, str, int]],
-                 seed: int = 0, lag: float = 2.0, **how: Any) -> None:
+                 spared: int, seed: int = 0, lag: float = 2.0, **how: Any) -> None:
         self.steps = tuple(step.name for step in plan_of(ConsumerGroupMigrationSpec.model_validate(spec)).steps)
         course = Course(self.steps, self.steps[-1], tuple(f"{step}>" for step in self.steps[1:3]), places_of(self.steps))
         super().__init__(monkeypatch, OF, seed, lag, Limits(namespace=NAMESPACE), course=course)
         self.fleet = ServedWorld(self.api, *workloads, **how)
         self.timeline.wait(self.fleet.now - self.timeline.now())
-        self.fewest = self.fleet.members()
+        self.floor = self.fleet.members() - spared
         self.api.add("switchover.dev/v1alpha1", OF.kind, OF.plural, OF.name, spec=dict(spec))
 
     def advance(self) -> None:
         while self.fleet.now + 1.0 <= self.timeline.now():
             self.witness.wish()
             self.fleet.tick()
-            self.fewest = min(self.fewest, self.fleet.members())
+            if (members := self.fleet.members()) < self.floor:
+                self.jury.violations.append(f"{members} members in {self.step}, at least {self.floor} are wanted")
 
     def approve_what_waits(self, only: tuple[str, ...] = ()) -> None:
         """Nothing waits for a person unless a test says so."""

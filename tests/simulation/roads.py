@@ -14,7 +14,7 @@ from simulation.moments import to_batch, to_step, waits_for
 from simulation.operated import OperatedWorld
 from switchover.api.kafka_migration import NodeMode as Mode
 from unit.group_pictures import written_spec
-from unit.group_walk import PLANS, wanted
+from unit.group_walk import PLANS, spared, wanted
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,8 @@ def of_a_group(plan: str, patch: pytest.MonkeyPatch) -> GroupMigrationWorld:
     """A ConsumerGroupMigration along one of the plans that `unit.group_walk` walks."""
     given = dict(PLANS[plan].keywords)
     asked = wanted(*PLANS[plan].args, change=given.pop("change", None), spec=given.pop("spec", None))
-    return GroupMigrationWorld(patch, written_spec(*asked.pop("workloads"), **asked), PLANS[plan].args, **given)
+    return GroupMigrationWorld(
+        patch, written_spec(*asked.pop("workloads"), **asked), PLANS[plan].args, spared(plan), **given)
 
 
 def a_group_back(plan: str, patch: pytest.MonkeyPatch) -> GroupMigrationWorld:
