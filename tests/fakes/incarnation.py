@@ -56,9 +56,8 @@ class Incarnation:
 
     `stopped_before` gives the seconds for which the process stands still right before it sends a request to the API
     server, or writes to ZooKeeper (method, path of the node), as after SIGSTOP: longer than its Lease lasts, if a test so
-    wishes. `reads` tells when it last
-    read each kind of thing. `fault` gives what goes wrong with a request to the API server (verb, path). `loses` says of
-    which writes, by number, the answer is lost while the process lives on.
+    wishes. `reads` tells when it last read each kind of thing. `fault` gives what goes wrong with a request to the API
+    server (verb, path). `loses` says of which writes, by number, the answer is lost while the process lives on.
     """
 
     def __init__(self, api: FakeApi, seed: int, advance: Callable[[], None] = lambda: None, identity: str = "") -> None:

@@ -103,7 +103,7 @@ class Kubelet:
 
     def report(self, pod: str, *, ready: bool, crashed: bool = False) -> None:
         """A process became ready, or it ended by itself: then its container is started again after a while."""
-        now = _time(self.api.now())
+        now = time_of(self.api.now())
         waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off restarting failed container"}}
 
         def change(found: Object) -> None:
@@ -178,7 +178,7 @@ class Kubelet:
     def _begin(self, job: Object, now: float) -> None:
         name = job["metadata"]["name"]
         self.api.add("v1", "Pod", "pods", f"{name}-pod", spec={"containers": []}, status={"phase": "Running"},
-                     metadata={"labels": {JOB_POD: name}, "creationTimestamp": _time(now),
+                     metadata={"labels": {JOB_POD: name}, "creationTimestamp": time_of(now),
                                "ownerReferences": [
                                {"uid": job["metadata"]["uid"], "kind": "Job", "name": name, "controller": True}]})
 
@@ -311,7 +311,7 @@ class Kubelet:
         first, *others = [*(pod["spec"].get("initContainers") or ()), *pod["spec"]["containers"]]
         if "initContainerStatuses" in pod["status"]:
             return
-        running = {"name": first["name"], "state": {"running": {"startedAt": _time(now)}}}
+        running = {"name": first["name"], "state": {"running": {"startedAt": time_of(now)}}}
         waiting = [{"name": each["name"], "state": {"waiting": {"reason": "PodInitializing"}}} for each in others]
         self.api.edit("pods", pod["metadata"]["name"], lambda found: found["status"].update(
             conditions=[{"type": "Ready", "status": "False"}], initContainerStatuses=[running], containerStatuses=waiting))
@@ -324,7 +324,7 @@ class Kubelet:
             kept = any(each["name"] == mount.KEEPER for each in pod["spec"].get("initContainers") or ())
             edits = files.get(mount.EDITS, {}).get(name, "") if kept else ""
         self._running.add(name)
-        state = {"name": container["name"], "state": {"running": {"startedAt": _time(now)}}}
+        state = {"name": container["name"], "state": {"running": {"startedAt": time_of(now)}}}
         ended = [{"name": each["name"], "state": {"terminated": {
             "exitCode": 0, "reason": "Completed", "message": REPORTS.get(each["name"], "")}}}
             for each in pod["spec"].get("initContainers") or ()]
@@ -383,5 +383,5 @@ def _hash(template: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:10]
 
 
-def _time(seconds: float) -> str:
+def time_of(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

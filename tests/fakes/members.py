@@ -5,10 +5,10 @@ objects, and taken from them.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from fakes.api_server import FakeApi, Object, copied
+from fakes.kubelet import time_of
 from switchover.kubernetes.client.member_workloads import HASH
 from switchover.kubernetes.members import HPA
 from unit.group_world import Pod, Workload, World
@@ -103,7 +103,7 @@ class ServedWorld(World):
                 "labels": {"app": "orders", label: pod.revision}, "ownerReferences": [_controller(owner)]})
             self._served[pod.name] = pod.uid
         crashes = self._is(pod, self.crashing) and pod.ends is None
-        state = {"waiting": {"reason": "CrashLoopBackOff"}} if crashes else {"running": {"startedAt": _time(pod.born)}}
+        state = {"waiting": {"reason": "CrashLoopBackOff"}} if crashes else {"running": {"startedAt": time_of(pod.born)}}
         status = {"podIPs": [{"ip": pod.ip}], "conditions": [{"type": "Ready", "status": str(pod.ready)}],
                   "containerStatuses": [{"name": "app", "restartCount": pod.restarts, "state": state}]}
         self.api.edit("pods", pod.name, lambda found: found.update(status=status))
@@ -120,7 +120,3 @@ class ServedWorld(World):
 
 def _controller(owner: Object) -> Object:
     return {"kind": owner["kind"], "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"], "controller": True}
-
-
-def _time(at: float) -> str:
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -9,27 +9,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from fakes.api_server import NAMESPACE
-from fakes.incarnation import Incarnation, LateServer, SimulatedApiServer
+from fakes.incarnation import Incarnation, SimulatedApiServer
 from fakes.members import PLURALS, ServedWorld
 from invariants.memory import Course, Limits
-from simulation.operated import Of, OperatedWorld, serve_operator
+from simulation.operated import Of, OperatedWorld
 from switchover.api.consumer_group_migration import ConsumerGroupMigrationSpec
+from switchover.engine.kind import Kind
 from switchover.engine.policy import Policy
-from switchover.engine.reconcile import Reconciler
 from switchover.groups.kind import consumer_group_migrations
 from switchover.groups.plan import plan_of
 from switchover.kafka.group import BrokerGroups, Group, OffsetsTopic, Readiness
 from switchover.kafka.ports import Cluster
-from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.survey import GROUP_RIGHTS, KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.lag.window import Asked, Offsets, Reading, Sweep
 from switchover.network.addresses import Address
 from switchover.process.connections import GroupConnections, GroupOpeners
-from switchover.process.metrics import MeasuredMigrations, Metrics
 from unit.group_pictures import broker
 
 OF = Of("ConsumerGroupMigration", "consumergroupmigrations", "cgmig", "to-consumer")
@@ -79,20 +76,15 @@ class GroupMigrationWorld(OperatedWorld):
     def approve_what_waits(self, only: tuple[str, ...] = ()) -> None:
         """Nothing waits for a person unless a test says so."""
 
-    async def operate(self, incarnation: Incarnation, identity: str, registry: CollectorRegistry, late: float) -> None:
-        server = SimulatedApiServer(incarnation, NAMESPACE)
-        workloads = KubernetesWorkloads(server, self.timeline)
-        migrations = KubernetesMigrations(server, self.timeline, OF.kind, OF.plural)
-        watched = KubernetesWorkloads(LateServer(incarnation, NAMESPACE, late), self.timeline) if late else workloads
+    @property
+    def kind(self) -> Kind[Any, Any]:
+        return consumer_group_migrations(POLICY)
+
+    def connect(self, incarnation: Incarnation, server: SimulatedApiServer, workloads: KubernetesWorkloads,
+                watched: KubernetesWorkloads) -> GroupConnections:
         openers = GroupOpeners(groups=lambda _: SimulatedGroups(incarnation, self.fleet),
                                offsets=lambda _: SimulatedGroupOffsets(incarnation, self.fleet))
-        connections = GroupConnections(workloads, KubernetesSurvey(server, GROUP_RIGHTS), self.timeline, openers, watched)
-        metrics = Metrics(registry, self.timeline.now)
-        reconciler = Reconciler(
-            consumer_group_migrations(POLICY), NAMESPACE, identity, MeasuredMigrations(migrations, metrics), workloads,
-            watched, connections, self.timeline, metrics.migrations(OF.kind, NAMESPACE), "https://git.example.com/docs",
-            self._notify)
-        await serve_operator(OF, reconciler, migrations, metrics)
+        return GroupConnections(workloads, KubernetesSurvey(server, GROUP_RIGHTS), self.timeline, openers, watched)
 
     def end_state(self) -> GroupEnd:
         """What must not depend on what troubled the operator."""

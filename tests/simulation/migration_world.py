@@ -9,25 +9,22 @@ from typing import Any
 
 import pytest
 from javaproperties import loads
-from prometheus_client import CollectorRegistry
 
 from fakes import environment_image
 from fakes.api_server import NAMESPACE, copied
-from fakes.incarnation import Incarnation, LateServer, SimulatedApiServer
+from fakes.incarnation import Incarnation, SimulatedApiServer
 from fakes.kafka_ports import SimulatedMemberships, SimulatedNodes, SimulatedOffsets, SimulatedTree, SimulatedZooKeeper
 from fakes.kafka_world import PROTOCOL, Kafka
 from fakes.kubelet import Kubelet
 from invariants.memory import Limits
-from simulation.operated import Of, OperatedWorld, serve_operator
+from simulation.operated import Of, OperatedWorld
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster.kind import kafka_migrations
+from switchover.engine.kind import Kind
 from switchover.engine.policy import NOTHING_MORE
-from switchover.engine.reconcile import Reconciler
-from switchover.kubernetes.client.migrations import KubernetesMigrations
 from switchover.kubernetes.client.survey import KubernetesSurvey
 from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.process.connections import Connections, Openers
-from switchover.process.metrics import MeasuredMigrations, Metrics
 from tales import without_nonce
 
 HOW_FAR = pytest.mark.parametrize(
@@ -36,7 +33,6 @@ HOW_FAR = pytest.mark.parametrize(
 TICK = 0.5
 NAME = "main"
 OF = Of("KafkaMigration", "kafkamigrations", "kmig", NAME)
-DOCS = "https://git.example.com/docs"
 LABELS = {"app": "kafka"}
 CANARY = "canary-5f2c9e"
 SERVER_PROPERTIES = f"""# the user's own file
@@ -255,19 +251,14 @@ class MigrationWorld(OperatedWorld):
         self.want("Running")
         return self.live(self.approved_and(lambda: self.status["attempt"] > attempt and self.finished), **how)
 
-    async def operate(self, incarnation: Incarnation, identity: str, registry: CollectorRegistry, late: float) -> None:
-        server = SimulatedApiServer(incarnation, NAMESPACE)
-        workloads = KubernetesWorkloads(server, self.timeline)
-        migrations = KubernetesMigrations(server, self.timeline, "KafkaMigration", "kafkamigrations")
-        watched = KubernetesWorkloads(LateServer(incarnation, NAMESPACE, late), self.timeline) if late else workloads
-        connections = Connections(
-            NAMESPACE, workloads, KubernetesSurvey(server), self.timeline, simulated(incarnation, self.kafka), watched)
-        metrics = Metrics(registry, self.timeline.now)
-        measured = MeasuredMigrations(migrations, metrics)
-        reconciler = Reconciler(
-            kafka_migrations(NOTHING_MORE, "switchover:1"), NAMESPACE, identity, measured, workloads, watched, connections,
-            self.timeline, metrics.migrations("KafkaMigration", NAMESPACE), DOCS, self._notify)
-        await serve_operator(OF, reconciler, migrations, metrics)
+    @property
+    def kind(self) -> Kind[Any, Any]:
+        return kafka_migrations(NOTHING_MORE, "switchover:1")
+
+    def connect(self, incarnation: Incarnation, server: SimulatedApiServer, workloads: KubernetesWorkloads,
+                watched: KubernetesWorkloads) -> Connections:
+        openers = simulated(incarnation, self.kafka)
+        return Connections(NAMESPACE, workloads, KubernetesSurvey(server), self.timeline, openers, watched)
 
     # --- the end ------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,19 +12,23 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from fakes.api_server import NAMESPACE, FakeApi, Object
-from fakes.incarnation import Fault, Incarnation, serve_kopf
+from fakes.incarnation import Fault, Incarnation, LateServer, SimulatedApiServer, serve_kopf
 from invariants.jury import Jury
 from invariants.memory import OF_A_CLUSTER, Course, Limits
 from simulation.history import LogWitness, Witness
 from simulation.virtual_time import Timeline, live
 from switchover.answers import ask
 from switchover.engine.calls import Call, News, Undelivered
-from switchover.engine.reconcile import Reconciler
+from switchover.engine.kind import Kind
+from switchover.engine.reconcile import Connect, Reconciler
 from switchover.kubernetes.client.migrations import KubernetesMigrations
+from switchover.kubernetes.client.workloads import KubernetesWorkloads
 from switchover.process.handlers import Loops, LoopsByNamespace, Watch, register, serve
-from switchover.process.metrics import Metrics
+from switchover.process.metrics import MeasuredMigrations, Metrics
 from switchover.process.turns import Turns
 from tales import Tale
+
+DOCS = "https://git.example.com/docs"
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class Of:
         return f"{self.short}/{self.name}"
 
 
-class OperatedWorld:
+class OperatedWorld(ABC):
     """The world of one migration; `live` runs an operator in it. Each kind says how time passes in its world, what a person
     approves there, and what its operator is."""
 
@@ -62,21 +67,27 @@ class OperatedWorld:
 
     # --- what a kind of world says of itself --------------------------------------------------------------------------
 
+    @abstractmethod
     def advance(self) -> None:
         """Let the world catch up with the time."""
-        raise NotImplementedError
 
+    @abstractmethod
     def approve_what_waits(self, only: tuple[str, ...] = ()) -> None:
         """What a person does who trusts the operator, with all steps or with some."""
-        raise NotImplementedError
 
-    async def operate(self, incarnation: Incarnation, identity: str, registry: CollectorRegistry, late: float) -> None:
-        """The operator as `process.run` puts it together, with the simulated world at the other end of its adapters."""
-        raise NotImplementedError
+    @property
+    @abstractmethod
+    def kind(self) -> Kind[Any, Any]:
+        """What the operator knows of such migrations, with what the chart allows them."""
 
+    @abstractmethod
+    def connect(self, incarnation: Incarnation, server: SimulatedApiServer, workloads: KubernetesWorkloads,
+                watched: KubernetesWorkloads) -> Connect[Any, Any]:
+        """The operator's connections, with the simulated world at their other end."""
+
+    @abstractmethod
     def end_state(self) -> Any:
-        """What must not depend on what troubled the operator: a dataclass or plain mapping."""
-        raise NotImplementedError
+        """What must not depend on what troubled the operator: a dataclass."""
 
     # --- what is there ------------------------------------------------------------------------------------------------
 
@@ -172,6 +183,25 @@ class OperatedWorld:
         assert not self.violations, self.violations
         return ended
 
+    async def operate(self, incarnation: Incarnation, identity: str, registry: CollectorRegistry, late: float) -> None:
+        """The operator as `process.run` puts it together, for one kind in one namespace."""
+        server = SimulatedApiServer(incarnation, NAMESPACE)
+        workloads = KubernetesWorkloads(server, self.timeline)
+        watched = KubernetesWorkloads(LateServer(incarnation, NAMESPACE, late), self.timeline) if late else workloads
+        migrations = KubernetesMigrations(server, self.timeline, self.of.kind, self.of.plural)
+        metrics = Metrics(registry, self.timeline.now)
+        reconciler = Reconciler(
+            self.kind, NAMESPACE, identity, MeasuredMigrations(migrations, metrics), workloads, watched,
+            self.connect(incarnation, server, workloads, watched), self.timeline,
+            metrics.migrations(self.of.kind, NAMESPACE), DOCS, self._notify)
+        watch = Watch([NAMESPACE])
+        kopf.on.login(registry=watch.registry)(login)
+        loops = Loops(self.of.kind, NAMESPACE, reconciler.reconcile, reconciler.release, migrations.set_finalizer,
+                      migrations.is_ending, reconciler.leave, reconciler.close, metrics, Turns())
+        register(watch, ("switchover.dev", "v1alpha1", self.of.plural),
+                 LoopsByNamespace(self.of.kind, lambda _: loops, metrics))
+        await serve(watch, nothing_missing, metrics)
+
     def _notify(self, name: str, uid: str, call: Call, undelivered: Undelivered) -> None:
         if call.news is not None:
             self.news.append(call.news)
@@ -184,17 +214,6 @@ class OperatedWorld:
             return until()
 
         return approving
-
-
-async def serve_operator(
-        of: Of, reconciler: Reconciler[Any, Any], migrations: KubernetesMigrations, metrics: Metrics) -> None:
-    """What Kopf is given by `process.run`, for one kind in one namespace."""
-    watch = Watch([NAMESPACE])
-    kopf.on.login(registry=watch.registry)(login)
-    loops = Loops(of.kind, NAMESPACE, reconciler.reconcile, reconciler.release, migrations.set_finalizer,
-                  migrations.is_ending, reconciler.leave, reconciler.close, metrics, Turns())
-    register(watch, ("switchover.dev", "v1alpha1", of.plural), LoopsByNamespace(of.kind, lambda _: loops, metrics))
-    await serve(watch, nothing_missing, metrics)
 
 
 async def nothing_missing(_: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from simulation.group_migrations import GroupMigrationWorld
 from simulation.migration_world import SERVER_PROPERTIES, MigrationWorld
 from simulation.moments import to_batch, to_step, waits_for
 from simulation.operated import OperatedWorld
+from simulation.test_protocol_version import old_world
 from switchover.api.kafka_migration import NodeMode as Mode
 from unit.group_pictures import written_spec
 from unit.group_walk import PLANS, spared, wanted
@@ -39,9 +40,7 @@ def is_back(world: OperatedWorld) -> bool:
 
 def from_an_old_kafka(patch: pytest.MonkeyPatch) -> MigrationWorld:
     """UpgradeBrokers and RaiseProtocolVersion come first."""
-    world = MigrationWorld(patch, protocol="3.5", old=True)
-    world.api.edit("kafkamigrations", "main", lambda found: found["spec"].update(upgrade={"image": "kafka:3.9.2"}))
-    return world
+    return old_world(patch, "3.5")
 
 
 def with_an_own_configuration(patch: pytest.MonkeyPatch) -> MigrationWorld:

@@ -3,8 +3,9 @@
 
 import pytest
 
-from simulation.migration_world import DOCS, HOW_FAR, MigrationWorld
+from simulation.migration_world import HOW_FAR, MigrationWorld
 from simulation.moments import at_step, quiet_for, reference, told, waits_for
+from simulation.operated import DOCS
 from switchover.cluster.coming_up import USUAL_SECONDS
 from switchover.engine.windows import utc
 from switchover.kubernetes.workloads import Stage

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from fakes.api_server import NAMESPACE, Object, copied
-from simulation.migration_world import DOCS, HOW_FAR, NAME, SPEC, MigrationWorld
+from simulation.migration_world import HOW_FAR, NAME, SPEC, MigrationWorld
 from simulation.moments import at_step, before_finalize, quiet_for, reference, second_batch, until_step, waits_for
+from simulation.operated import DOCS
 from simulation.pasting import paste_for
 from switchover.api.kafka_migration import NodeMode as Mode
 from switchover.cluster import names
