@@ -100,7 +100,8 @@ def standing_in(namespace: str, kubeconfig: Path, directory: Path) -> Path:
     return own
 
 
-def run(block: Block, directory: Path, script: str, names: Mapping[str, str] | None = None, **environment: str) -> str:
+def run(block: Block, directory: Path, script: str, names: Mapping[str, str] | None = None, *, seconds: float = 60,
+        **environment: str) -> str:
     """What bash shows of these commands on a terminal, as in a checkout, to a person who says yes to every question; `names`
     are those that the page has in place of the world's.
 
@@ -115,7 +116,7 @@ def run(block: Block, directory: Path, script: str, names: Mapping[str, str] | N
     path = f"{environment.pop('PATH', '')}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {"HOME": str(directory), "PATH": path, "MAKEFLAGS": "n", "KUBE_EDITOR": "true", **environment}
     with terminal(("bash", "-c", 'cd "$1" && exec bash commands', "-", directory), environment) as person:
-        person.leaves(60, question="[y/N]:", answer="y\n")
+        person.leaves(seconds, question="[y/N]:", answer="y\n")
     shown = ESCAPES.sub("", person.shown)
     for name, page in (names or {}).items():
         shown = shown.replace(name, page)

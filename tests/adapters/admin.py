@@ -40,9 +40,10 @@ def create_topic(servers: str, name: str, partitions: int = 1, *, replicas: int 
         time.sleep(0.2)
 
 
-def commit_for(servers: str, group: str, topic: str, offset: int, properties: Mapping[str, Any] | None = None) -> None:
-    """Of the topic's partition 0, by a client that joins nothing. The coordinator may have to be made first."""
-    asked, patience = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, offset)])], Patience(SECONDS)
+def commit_for(servers: str, group: str, topic: str, offset: int, properties: Mapping[str, Any] | None = None,
+               partition: int = 0) -> None:
+    """By a client that joins nothing. The coordinator may have to be made first."""
+    asked, patience = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, partition, offset)])], Patience(SECONDS)
     while True:
         try:
             [answer] = changed(servers, lambda client: client.alter_consumer_group_offsets(asked), properties)

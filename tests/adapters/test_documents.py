@@ -5,19 +5,24 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 
 import pytest
+from confluent_kafka import Producer
 from kazoo.client import KazooClient
 
-from adapters.admin import create_topic
+from adapters.admin import commit_for, create_topic
 from adapters.clusters import KRaftNode, kafka_cluster
 from adapters.formatted import lay_out, random_id
 from adapters.group_members import assignment, classic_member, joined, subscription
 from adapters.servers import KAFKA, libraries
 from adapters.test_groups_command import coordinated, share_member
 from documents import Block, run, sampled
+from load import consumer
+from load.history import History
 from patience import stretched
+from switchover.runtime.signals import Stop
 
 FEATURES = "#!/bin/sh\nexec {}/bin/kafka-run-class.sh org.apache.kafka.tools.FeatureCommand \"$@\"\n"
 PLACEHOLDERS = {"TOPIC": "payments"}
@@ -76,6 +81,38 @@ async def grouped(server: KRaftNode) -> None:
     await share_member(server.address, "sessions", "orders")
 
 
+@pytest.fixture(scope="module")
+def lagging(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Kafka 4.4 with a group that keeps up, and one that nobody consumes for."""
+    server = KRaftNode(tmp_path_factory.mktemp("lagging"), "4.4")
+    server.begin()
+    servers, stop = str(server.address), Stop()
+    for topic in ("orders", "payments"):
+        create_topic(servers, topic, 3)
+    producer = Producer({"bootstrap.servers": servers})
+    for number in range(9000):
+        producer.produce("payments", b"1", partition=number % 3)
+    assert producer.flush(stretched(60)) == 0
+    for number in range(3):
+        commit_for(servers, "payments", "payments", 0, partition=number)
+
+    def orders() -> None:
+        while not stop.wait(0.1):
+            for number in range(3):
+                producer.produce("orders", b"1", partition=number)
+            producer.poll(0)
+
+    threads = [Thread(target=orders), Thread(target=consumer.consume, args=(
+        servers, "orders", "orders", History("orders", tmp_path_factory.mktemp("history") / "orders.json"), stop))]
+    for thread in threads:
+        thread.start()
+    yield World(servers)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    server.kill()
+
+
 @pytest.mark.parametrize("block", sampled("kafka"))
 def test_it_runs_on_real_kafka(block: Block, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     world: World = request.getfixturevalue((block.marker or {})["place"])
@@ -85,4 +122,4 @@ def test_it_runs_on_real_kafka(block: Block, request: pytest.FixtureRequest, tmp
     for placeholder, value in PLACEHOLDERS.items():
         script = re.sub(rf"\b{placeholder}\b", value, script)
     names, path = {world.kafka: "kafka:9092"}, f"{tmp_path}:{KAFKA / 'bin'}"
-    run(block, tmp_path, script, names, PATH=path, KAFKA_LIBS=str(libraries()))
+    run(block, tmp_path, script, names, seconds=200, PATH=path, KAFKA_LIBS=str(libraries()))

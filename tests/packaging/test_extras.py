@@ -2,9 +2,11 @@
 
 import inspect
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -16,6 +18,7 @@ from typing import Any, get_type_hints
 import pytest
 from typer.models import OptionInfo
 
+from documents import Block, of, run
 from installed import ROOT, Installation, built_wheel, installed
 from switchover.cli.main import app
 from switchover.runtime.extras import OF_COMMAND
@@ -287,3 +290,16 @@ def test_nothing_loads_what_the_image_leaves_out(installation: Installation) -> 
     lacks, (done,) = tried(installation, ("list", "--kubeconfig", str(kubeconfig)))
     all_found(lacks, "operator")
     assert (done.returncode, done.stderr.count("\n"), "127.0.0.1:1" in done.stderr) == (2, 1, True), done
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", of("tests/packaging/test_extras.py"), ids=str)
+def test_the_commands_of_the_pages_install_it(block: Block, wheel: Path, tmp_path: Path) -> None:
+    """By pip, from the index that this machine has and the wheel: no index has a release yet."""
+    subprocess.run((sys.executable, "-m", "venv", tmp_path / "venv"), check=True)
+    settings = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    settings["PIP_FIND_LINKS"] = f"{settings.get('PIP_FIND_LINKS', '')} {wheel.parent}"
+    run(block, tmp_path, block.script, seconds=600, PATH=str(tmp_path / "venv/bin"), **settings)
+    made, module = (tmp_path / "switchover", "switchover.cli.main") if "[cli]" in block.script else (
+        tmp_path / "venv", "switchover.consumer.migration_consumer")
+    subprocess.run((made / "bin/python", "-P", "-c", f"import {module}"), check=True)

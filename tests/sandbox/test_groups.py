@@ -11,6 +11,7 @@ from demo.world import images
 from demo_groups import __main__ as demo
 from demo_groups import stories, world
 from demo_groups.summary import Summary
+from documents import Block, of, run, standing_in
 from sandbox.operator_killed import Kill, left_behind, operator_restarts
 
 pytestmark = pytest.mark.timeout(2300)
@@ -71,3 +72,10 @@ def test_the_group_ends_as_its_last_migration_says(story: Story) -> None:
 
 def test_nothing_is_left_beside_the_workloads(story: Story, stage: Cluster) -> None:
     assert left_behind(stage) == []
+
+
+@pytest.mark.parametrize("block", of("tests/sandbox/test_groups.py"), ids=str)
+def test_what_pages_do_in_this_world_runs(block: Block, story: Story, stage: Cluster, tmp_path: Path) -> None:
+    kubeconfig = standing_in(NAMESPACE, Path(stage.environment["KUBECONFIG"]), tmp_path)
+    script = block.script.replace("demo", NAMESPACE)
+    run(block, tmp_path, script, **stage.environment | {"KUBECONFIG": str(kubeconfig)})

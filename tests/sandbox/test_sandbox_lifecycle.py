@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from documents import Block, of, run
 from patience import stretched, until
 
 ROOT = Path(__file__).parents[2]
@@ -201,6 +202,14 @@ def test_three_nodes_from_start_to_nothing(make: Callable[[str, int], Sandbox]) 
     # Images outlive it.
     sandbox.run("up")
     assert "already on all 3 nodes" in sandbox.run("load-image", IMAGE).stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", of("tests/sandbox/test_sandbox_lifecycle.py"), ids=str)
+def test_the_page_brings_it_up(block: Block, make: Callable[[str, int], Sandbox], tmp_path: Path) -> None:
+    sandbox = make("build/sandbox", 3)
+    run(block, tmp_path, block.script, seconds=600, **sandbox.environment, MAKEFLAGS="")
+    assert len(sandbox.kubectl("get", "nodes", "--output", "name").stdout.split()) == 3
 
 
 @pytest.mark.long
