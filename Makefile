@@ -67,7 +67,7 @@ lock: $(UV) ## resolve pyproject.toml into requirements/*.txt
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
-.PHONY: lint check docs-run coverage crds stories messages known-bugs notice sbom test collected test-long browser shard ledger $(LAYERS)
+.PHONY: lint check docs-run coverage crds stories messages proof known-bugs notice sbom test collected test-long browser shard ledger $(LAYERS)
 lint: debian venv ## ruff, mypy, import contracts, the ratchet, generated CRDs, sentences of the pages for users
 	$(call say,lint)
 	$(BIN)/ruff check
@@ -97,6 +97,9 @@ stories: venv ## write tests/stories/ anew: what simulated migrations tell of th
 
 messages: venv ## write tests/unit/golden/messages.txt, every message of a gate on one page to review, and cases.txt, which test ran its command
 	MESSAGES=write $(BIN)/pytest tests/unit/test_messages.py tests/unit/test_cases.py
+
+proof: venv ## write the tables of docs/proof.md out of what the last make test has run
+	PYTHONPATH=tests:sandbox:sandbox/apps $(BIN)/python -m proof
 
 known-bugs: venv ## bring each bug of tests/known_bugs back, one at a time: a test must see it
 	$(BIN)/python tests/known_bugs.py

@@ -15,6 +15,7 @@ from xdist.workermanage import WorkerController
 
 import printed
 from budgets import COUNTED, TOO_SLOW, Budgets
+from proof import Recorder
 
 # The machine may be busy with servers of other layers: slowness is no finding of a property test. CI tells of a change and
 # takes the same examples each time; whoever works on the code gets others with every run.
@@ -54,6 +55,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         budgets = Budgets(BUDGETS, lambda file: layer(ROOT.parent / file), enforced=config.getoption("--budgets"))
         config.pluginmanager.register(budgets, "layer-budgets")
+        whole = config.option.markexpr == "not long" and not config.option.keyword
+        if whole and not any("::" in argument for argument in config.args):
+            config.pluginmanager.register(Recorder(), "proof")
     if config.getoption("numprocesses"):
         config.pluginmanager.register(Begun(config.pluginmanager.get_plugin("terminalreporter")), "begun")
 
