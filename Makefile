@@ -67,7 +67,7 @@ lock: $(UV) ## resolve pyproject.toml into requirements/*.txt
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
-.PHONY: lint check docs-run coverage crds stories messages proof known-bugs notice sbom test collected test-long browser shard ledger $(LAYERS)
+.PHONY: lint check docs-run coverage crds stories messages proof known-bugs notice sbom test collected test-long soak browser shard ledger $(LAYERS)
 lint: debian venv ## ruff, mypy, import contracts, the ratchet, generated CRDs, sentences of the pages for users
 	$(call say,lint)
 	$(BIN)/ruff check
@@ -140,6 +140,9 @@ collected: venv
 test-long: shard lint browser binaries evaluators images-pipeline images-zkcc images-worlds ## the tests marked long that have not passed on this commit; SHARD=3/8: a share
 	$(call say,long tests)
 	$(BIN)/pytest --numprocesses 2 --timeout 3600 --ledger run $(SHARD:%=--shard %) $(LAYERS:%=tests/%)
+
+soak: venv binaries images ## one migration of real pods in a chaos that SEED makes, judged; a line in build/soak.jsonl
+	SOAK=$(or $(SEED),1) $(BIN)/pytest -m long --capture no tests/sandbox/test_soak.py
 
 browser: debian ## what the long tests alone need: Chromium
 	@sandbox/debian sandbox/debian-packages-long.txt

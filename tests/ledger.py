@@ -19,7 +19,7 @@ CHANGES = "+changes"
 PUBLISHED = Path("tests", "long_tests.jsonl")
 """Below the root: the last entry of each long test."""
 
-PAPER = (str(PUBLISHED), "tests/proof.jsonl", "docs/proof.md", "docs/measurements.md", "CHANGELOG.md")
+PAPER = (str(PUBLISHED), "tests/proof.jsonl", "tests/soak.jsonl", "docs/proof.md", "docs/measurements.md", "CHANGELOG.md")
 """What no long test reads: what the ledger publishes, and what is written down beside it. A commit of these alone counts as
 the one before it."""
 

@@ -19,6 +19,7 @@ from budgets import COUNTED
 
 ROOT = Path(__file__).parents[1]
 PAGE, RUNS, RECORDED = ROOT / "docs/proof.md", ROOT / "tests/proof.jsonl", ROOT / "build/proof.jsonl"
+SOAKED, SOAKS = ROOT / "build/soak.jsonl", ROOT / "tests/soak.jsonl"
 TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -223,8 +224,20 @@ def tables(runs: Mapping[str, Run]) -> dict[str, str]:
     guards += [f"| {guard} | {what} | |" for guard, what in model.STUCK.items()]
     guards += [f"| {guard} | nothing: {why} | |" for guard, why in model.NOTHING.items()]
     return {**{section: "\n".join(claims(section, runs, entries)) for section in CLAIMS},
+            "soaks": "\n".join(soaks()),
             "guards": "\n".join(("| without the guard | in the end | moves to it |", "|---|---|---|", *guards)),
             "story": f"```text\n{model.A_STORY}\n```"}
+
+
+def soaks() -> Iterator[str]:
+    """Each whole migration in a chaos, as `make soak` has left it."""
+    yield "| kind | seed | troubles | rolled back from | seconds | records | lost | faults | run |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for line in SOAKS.read_text().splitlines():
+        run = loads(line)
+        yield " | ".join(map(str, (
+            f"| {run['kind']}", run["seed"], run["troubles"], run["back"] or "", run["seconds"], f"{run['records']:,}",
+            run["lost"], "; ".join(run["faults"]) or 0, f"{run['at'][:10]}, {ledger.short(run['commit'])} |")))
 
 
 def page(text: str, runs: Mapping[str, Run]) -> str:
@@ -235,6 +248,9 @@ def page(text: str, runs: Mapping[str, Run]) -> str:
 
 def main() -> None:
     runs = read(RUNS) | read(RECORDED)
+    if SOAKED.exists():
+        lines = dict.fromkeys(f"{SOAKS.read_text()}{SOAKED.read_text()}".splitlines(keepends=True))
+        SOAKS.write_text("".join(lines))
     write(RUNS, {file: run for file, run in runs.items() if file in claimed()})
     PAGE.write_text(page(PAGE.read_text(), runs))
     print(f"proof: {PAGE.relative_to(ROOT)} has the runs of {len(claimed() & runs.keys())} of {len(claimed())} files")

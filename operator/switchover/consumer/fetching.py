@@ -128,7 +128,7 @@ class Stream:
         self._here: list[Message] = []      # from the client, by the claims of now: counted, done with, handed out, to come
         self._counted = self._done = self._handed = 0               # where each of these ends in it
         self._records = 0                                           # counted
-        self._calling = False
+        self._calling = False               # this and the next without a lock: the application writes, the member reads
         self._called = time.monotonic()
         positions.notes.append(self._note)
 

@@ -67,7 +67,7 @@ class KafkaGroup:
         self._connection = {key: value for key, value in configuration.items() if key.startswith(
             ("bootstrap.", "security.", "sasl.", "ssl.", "client.", "socket."))}
         self._topics: tuple[str, ...] = ()
-        self._allowed = self._closing = False
+        self._allowed = self._closing = False       # `_closing` without a lock: it is set once, by whoever leaves
         self._complaint = ""
         self._serial = Serial("switchover-kafka-group", self._poll, settings.poll_interval,
                               self._client.close)

@@ -72,6 +72,8 @@ class Membership:
         self._member = Member(settings.rules)
         self._stores = Stores(settings.stores)
         self._commits = Commits(positions, self._stores, lambda: self._lease.holds(time.monotonic()))
+        # Without a lock: the member's thread writes `_sure_since`, `ended`, figures, and the member's world and holdings;
+        # any thread reads one of them at a time. Kafka's thread appends to `sent`, the application's takes from it.
         self._doubts = 0                            # of the lease, that the member has heard of
         self._sure_since: int | None = None         # the doubts after which the member made sure of what it holds
         self._said = _Said()

@@ -53,6 +53,7 @@ class MigrationConsumer:
         self._registration: Registration | None = None
         self._callbacks: dict[str, Callback | None] = {}
         self._positions = Positions(self._settings.rules.commit_interval is not None)
+        # Any thread reads these two without a lock, once each; they are written under `_beginning`, and as `close` ends.
         self._membership: Membership | None = None
         self._closed = False
         self._beginning, self._calling_back = threading.Lock(), threading.Lock()

@@ -82,6 +82,8 @@ class Sessions:
             raise BadConfiguration(f"zookeeper.connect {settings.zookeeper!r} is not host:port,…/chroot") from None
         limit(self.client, lambda why: logger.error("ZooKeeper at %s: %s", settings.zookeeper, why))
         self._learn_timeout()
+        # Without a lock: kazoo's thread writes `_znodes`; others read it once, and on the thread of requests it is asked
+        # whether that is still the one.
         self._znodes: Znodes | None = None
         self._complaint = ""
         self._known: int | None = None                          # the session that the member knows
