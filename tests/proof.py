@@ -171,7 +171,11 @@ class Recorder:
             self._counted.setdefault(file, []).extend(str(text) for key, text in report.user_properties if key == COUNTED)
 
     def pytest_sessionfinish(self) -> None:
-        at, commit = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), ledger.tree(ROOT)
+        try:
+            commit = ledger.tree(ROOT)
+        except ledger.Unusable:                         # no checkout: what ran there ran on no commit
+            return
+        at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         runs = {file: Run(file, [*ended.values()].count("passed"), [*ended.values()].count("failed"), self._counted[file],
                           round(self._seconds[file], 1), commit, at) for file, ended in self._ended.items()}
         if runs:
