@@ -32,8 +32,7 @@ from switchover.cli.display import condition
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 
 SEED = int(os.environ.get("SOAK", "1"))
-IMAGES = sorted({*world.images(world.LIGHT).values(), *(
-    image for name, image in world.images(demo_groups.world.LIGHT).items() if name != "java-member")})
+IMAGES = sorted(image for image in {*world.images(world.LIGHT).values(), *demo_groups.world.images()} if "java" not in image)
 PATIENT = {"groups": [{"name": "orders", "maxStallSeconds": 600}]}
 STALL = 120
 """Seconds for which a partition may stand still while brokers die."""
@@ -74,7 +73,7 @@ def test_a_cluster_comes_to_kraft_and_nothing_is_lost(cluster: Cluster) -> None:
 
 def test_a_group_is_upgraded_and_goes_back_and_no_partition_has_two_owners(cluster: Cluster) -> None:
     world.remove(cluster)
-    demo_groups.world.deploy(cluster, print, demo_groups.world.LIGHT)
+    demo_groups.world.deploy(cluster, print, demo_groups.world.TROUBLES)
     migration.install_operator(cluster)
     directory, begun, gates = BUILD / "soak-histories", time.time(), {"lagPassSeconds": 5, "maxStallSeconds": STALL}
     shutil.rmtree(directory, ignore_errors=True)
