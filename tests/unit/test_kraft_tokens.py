@@ -31,9 +31,9 @@ def token_of(spec, name):
 def test_what_is_copied_may_ask_the_api_server_as_in_the_brokers_pods_and_kafka_may_not():
     spec = with_tokens("kafka", "init-config", "proxy")
     assert spec["automountServiceAccountToken"] is False
-    (asks,), (proxy,) = token_of(spec, "init-config"), token_of(spec, "proxy")
-    assert asks == proxy
-    assert [source for each in asks["projected"]["sources"] for source in each] == [
+    asks = token_of(spec, "init-config")
+    assert asks == token_of(spec, "proxy")
+    assert [source for volume in asks for each in volume["projected"]["sources"] for source in each] == [
         "serviceAccountToken", "configMap", "downwardAPI"]
     assert token_of(spec, "kafka") == []
     assert [token_of(spec, each["name"]) for each in spec["initContainers"] if "switchover" in each["name"]] == [[], []]
