@@ -53,9 +53,10 @@ class Desk:
             (self.directory / name).write_text(script)
             (self.directory / name).chmod(0o755)
         printed = check("TopicIds", picture).unblocks
-        command = printed[printed.index("("):]
+        _, begins, command = printed.partition("(z() ")
+        assert begins, printed
         environment = {"PATH": f"{self.directory}:{os.environ['PATH']}", "NODE": str(self.node), **variables}
-        done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(["bash", "-c", begins + command], env=environment, capture_output=True, text=True, check=True)
         return done.stdout
 
     def asked(self, of: str = "asked") -> str:
