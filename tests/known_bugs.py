@@ -1,6 +1,7 @@
-"""`make known-bugs`: brings each bug of tests/known_bugs/ back, one at a time, and shows that a test sees it.
+"""`make known-bugs`: brings each bug of tests/known_bugs/ back, one at a time, and shows which test sees it.
 
 A patch there begins with what a person saw, and has a line `Caught by: ` with the test that must fail.
+`BUGS="a b"` runs these alone.
 """
 
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -35,34 +37,40 @@ def bugs() -> Iterator[Bug]:
         yield Bug(patch, head[0], tests[0])
 
 
-def bring_back(tree: Path, bug: Bug, *, undo: bool = False) -> None:
-    subprocess.run(["git", "apply", *(["--reverse"] if undo else []), bug.patch], cwd=tree, check=True)
-
-
-def fails(tree: Path, test: str) -> bool:
-    """Whether a test of a tree fails, as one that sees the bug does."""
-    path = os.pathsep.join(str(tree / part) for part in ("operator", "tests", "sandbox", "sandbox/apps", "website"))
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test], cwd=tree,
-                          env={**os.environ, "PYTHONPATH": path, "CI": "true"}, stdout=subprocess.DEVNULL)
-    return done.returncode == FAILED
-
-
-def main() -> int:
-    missed = 0
+@contextmanager
+def copied() -> Iterator[Path]:
+    """The checkout as it is, in a directory of its own."""
     with TemporaryDirectory() as directory:
         tree = Path(directory)
         for name in subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True).split("\0")[:-1]:
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, tree / name, follow_symlinks=False)
-        for bug in bugs():
+        yield tree
+
+
+def caught(tree: Path, bug: Bug) -> bool:
+    """Whether its test fails in this copy once the bug is back."""
+    subprocess.run(["git", "apply", bug.patch], cwd=tree, check=True)
+    path = os.pathsep.join(str(tree / part) for part in ("operator", "tests", "sandbox", "sandbox/apps", "website"))
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", bug.test], cwd=tree,
+                          env={**os.environ, "PYTHONPATH": path, "CI": "true"}, stdout=subprocess.DEVNULL)
+    subprocess.run(["git", "apply", "--reverse", bug.patch], cwd=tree, check=True)
+    return done.returncode == FAILED
+
+
+def main(names: list[str]) -> int:
+    known, rows = {bug.patch.stem: bug for bug in bugs()}, []
+    with copied() as tree:
+        for bug in [known[name] for name in names or known]:
             begun = time.monotonic()
-            bring_back(tree, bug)
-            caught = fails(tree, bug.test)
-            bring_back(tree, bug, undo=True)
-            missed += not caught
-            print(f"{'caught' if caught else 'MISSED'} after {time.monotonic() - begun:3.0f} s: {bug.seen}\n    {bug.test}")
-    return min(missed, 1)
+            found = caught(tree, bug)
+            rows.append((time.monotonic() - begun, found, bug))
+            print(f"{len(rows)}: {bug.patch.stem}", file=sys.stderr)
+    print("| bug | caught by | seconds |\n|---|---|---|")
+    for seconds, found, bug in sorted(rows):
+        print(f"| {bug.seen} | {'' if found else 'NOT by '}{bug.test} | {seconds:.0f} |")
+    return not all(found for _, found, _ in rows)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
