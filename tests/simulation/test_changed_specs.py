@@ -6,7 +6,7 @@ import pytest
 
 from fakes.api_server import Object
 from simulation.migration_world import NAME, MigrationWorld
-from simulation.moments import opened, quiet_for, told, waits_for
+from simulation.moments import opened, quiet_for, told, until_step, waits_for
 from simulation.pasting import commands, paste
 from simulation.test_windows import CLOSED
 from switchover.api.kafka_migration import NodeMode as Mode
@@ -52,6 +52,17 @@ def test_a_stateful_set_that_is_misspelled_is_answered_with_the_one_that_is_ther
     assert world.live(lambda: waits_for(world, "StatefulSetMissing"), limit=60)
     assert told(world, "StatefulSetMissing")["unblocks"] == (
         "correct spec.brokers[].name (did you mean kafka?), or create it")
+
+
+def test_a_stateful_set_that_is_not_there_leaves_no_secret(world: MigrationWorld) -> None:
+    """A CRD of before the rules lets brokers be added in the middle of a batch."""
+    until_step(world, "EnableMigration", 1)
+    change(world, brokers=[{"name": "kafka"}, {"name": "ghost"}])
+    assert world.live(lambda: waits_for(world, "StatefulSetMissing"))
+    assert {each["metadata"]["name"] for each in world.api.of("secrets")} == {
+        "kafka-switchover", "kafka-controller-switchover"}
+    change(world, brokers=[{"name": "kafka"}])
+    world.goes_on(whole=False)
 
 
 def test_a_batch_that_no_waiting_makes_safe_is_made_smaller_by_the_field_that_it_names(world: MigrationWorld) -> None:

@@ -204,12 +204,17 @@ def hold_outdated(picture: Picture) -> tuple[Effect, ...]:
 
 
 def broker_files(picture: Picture) -> tuple[Effect, ...]:
-    """The brokers' Secrets as the assignments on record say; nothing when they already are so."""
+    """The brokers' Secrets as the assignments on record say; nothing when they already are so.
+
+    None for a StatefulSet that is neither there nor on record: nobody would take it away.
+    """
     state = state_of(picture)
     if state is None:
         return ()
     effects: list[Effect] = []
     for name in picture.broker_sets:
+        if state.brokers.get(name) is None and not picture.pods_of(name):
+            continue
         brokers, voters = picture.brokers_of(name), picture.voters
 
         def directives(pod: str, brokers: Observed[Brokers] = brokers, voters: Voters | None = voters) -> Directives:
