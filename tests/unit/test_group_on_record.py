@@ -1,5 +1,6 @@
 """What of a record of a ConsumerGroupMigration is believed, by claims, what is kept, templates and the mode."""
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -272,3 +273,23 @@ def test_what_is_kept_is_believed_where_this_migration_has_written_it(
     found = check_record_holds(kept_as(moment(step, slots), proof, **changes))
     assert (found.outcome is Outcome.PASS) == holds, found
     assert holds or "keeps something else" in found.message
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_what_an_autoscaler_was_is_not_taken_from_one_that_is_paused(back: bool) -> None:
+    """What was kept of it was deleted in Baseline: the pause was kept instead, and stayed after a rollback."""
+    walk = PLANS["Deployment"]()
+    before = deepcopy(walk.world.autoscaler)
+    walk.until(lambda: walk.position.step == "Baseline" and walk.world.autoscaler != before)
+    kept = dict(walk.world.originals)
+    walk.world.originals.clear()
+    if back:
+        walk.wants(desiredState="RolledBack")
+        walk.until(lambda: walk.position.direction is BACKWARD)
+    stands(walk)
+    assert "has lost ControllerRevision" in check_record_holds(walk.picture()).observed
+    assert walk.world.originals == {}
+    walk.world.originals.update(kept)
+    walk.wants(desiredState="RolledBack")
+    walk.until(lambda: walk.position.finished)
+    assert walk.world.autoscaler["spec"] == before["spec"]      # type: ignore[index]

@@ -18,7 +18,7 @@ from switchover.groups.gates.protocol import check_selected
 from switchover.groups.gates.workloads import not_claimed
 from switchover.groups.picture import INTERMEDIATE, ORIGINAL, TARGET, Picture
 from switchover.groups.reading import fleet_of, members_of
-from switchover.groups.workloads import change
+from switchover.groups.workloads import autoscalers, change
 from switchover.kubernetes import names
 from switchover.kubernetes.members import MemberWorkload
 from switchover.reasons.walk import RECORD_CONTRADICTED
@@ -70,8 +70,9 @@ def _find(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdi
     if at.step == Name.BASELINE:
         if not ours:
             return None
-        return (_find_left(picture, workload, (TARGET, INTERMEDIATE)) if at.direction is Direction.BACKWARD
-                else _find_stopped(picture, workload, source))
+        return _find_lost(picture, workload, source) or (
+            _find_left(picture, workload, (TARGET, INTERMEDIATE)) if at.direction is Direction.BACKWARD
+            else _find_stopped(picture, workload, source))
     if at.direction is Direction.BACKWARD or at.step == Name.START:     # a lost claim must not keep pods away
         return not_claimed(picture, source) if source.claimed_by and not ours else None
     if not ours:
@@ -79,6 +80,17 @@ def _find(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdi
     if not _is_stored(picture, workload):
         return _contradicted(picture, workload, "has no stored original")
     return _find_left(picture, workload, (TARGET,)) if at.step in TO_INTERMEDIATE else None
+
+
+def _find_lost(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdict | None:
+    """What was stored is gone, and what would be stored now, or given back, is what this migration has made of it."""
+    name = change.original_name(workload.kind, workload.name, picture.uid, picture.position.attempt)
+    proof = picture.made.get(f"ControllerRevision {name}")
+    changed = picture.position.direction is Direction.BACKWARD or any(map(autoscalers.is_set, source.autoscalers))
+    if proof is None or not changed or _is_stored(picture, workload) or proof == names.digest(change.kept(source)):
+        return None
+    return _contradicted(picture, workload, f"has lost ControllerRevision {name}, which kept what it was",
+                         "put it back from a backup; without one, set workload and autoscalers as they were")
 
 
 def _find_stopped(picture: Picture, workload: Workload, source: MemberWorkload) -> Verdict | None:

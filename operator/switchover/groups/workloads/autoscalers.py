@@ -37,11 +37,12 @@ def in_the_way(autoscaler: Autoscaler) -> tuple[str, str] | None:
 def is_paused(autoscaler: Autoscaler) -> bool:
     """Whether it is set to leave the replicas alone; of a ScaledObject, that KEDA has heard it."""
     if autoscaler.kind == SCALED_OBJECT:
-        return _is_set(autoscaler) and autoscaler.confirmed
-    return autoscaler.kind == HPA and _is_set(autoscaler)
+        return is_set(autoscaler) and autoscaler.confirmed
+    return autoscaler.kind == HPA and is_set(autoscaler)
 
 
-def _is_set(autoscaler: Autoscaler) -> bool:
+def is_set(autoscaler: Autoscaler) -> bool:
+    """The same, whatever KEDA has heard."""
     if autoscaler.kind == SCALED_OBJECT:
         return autoscaler.settings.get(PAUSED) == "true"
     behavior = autoscaler.settings.get("behavior") or {}
@@ -57,7 +58,7 @@ def is_stored(autoscaler: Autoscaler, original: Mapping[str, Any] | None) -> boo
 def pause(autoscaler: Autoscaler) -> Patch | None:
     """Set it to leave the replicas alone; None when it is set so."""
     assert not in_the_way(autoscaler), f"{autoscaler} cannot be paused"
-    if _is_set(autoscaler):
+    if is_set(autoscaler):
         return None
     operations: list[Mapping[str, Any]]
     if autoscaler.kind == HPA:

@@ -160,14 +160,18 @@ def original_manifest(workload: MemberWorkload, uid: str, attempt: int, labels: 
         "kind": "ControllerRevision",
         "metadata": {"name": original_name(workload.kind, workload.name, uid, attempt), "labels": dict(labels)},
         "revision": attempt,
-        "data": {
-            "template": workload.template,
-            "updateStrategy": workload.update_strategy,
-            "minReadySeconds": workload.min_ready,
-            "progressDeadlineSeconds": workload.deadline,
-            "replicas": workload.replicas,
-            "autoscalers": {str(autoscaler): autoscaler.settings for autoscaler in workload.autoscalers},
-        },
+        "data": kept(workload),
+    }
+
+
+def kept(workload: MemberWorkload) -> dict[str, Any]:
+    return {
+        "template": workload.template,
+        "updateStrategy": workload.update_strategy,
+        "minReadySeconds": workload.min_ready,
+        "progressDeadlineSeconds": workload.deadline,
+        "replicas": workload.replicas,
+        "autoscalers": {str(autoscaler): autoscaler.settings for autoscaler in workload.autoscalers},
     }
 
 
