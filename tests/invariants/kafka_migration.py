@@ -131,7 +131,8 @@ def canary_first(memory: Memory, event: Event) -> Iterator[str]:
 def no_early_finalize(memory: Memory, event: Event) -> Iterator[str]:
     """K4: an unflagged controller needs the step, an approval for this very plan, and no broker on ZooKeeper.
 
-    One that is restarted afterwards, as a proof, was unflagged before.
+    One that is restarted afterwards, as a proof, was unflagged before. Whoever withdraws the approval once the first is
+    unflagged withdraws nothing.
     """
     assert isinstance(event, Effect)
     standing, kind = memory.standing, memory.kind(event)
@@ -144,7 +145,9 @@ def no_early_finalize(memory: Memory, event: Event) -> Iterator[str]:
         yield f"{event.name} is finalized in {standing.place}"
     plan = memory.recorded.status.get("planHash") if memory.recorded is not None else None
     approvals = memory.spec.get("approvals") or ()
-    if not any(item["name"] == "Finalize" and item.get("planHash") == plan for item in approvals):
+    first = not any(node.get("assigned") == Mode.KRAFT_CONTROLLER for name, node in standing.nodes.items()
+                    if name not in standing.batch_nodes)
+    if first and not any(item["name"] == "Finalize" and item.get("planHash") == plan for item in approvals):
         yield f"{event.name} is finalized without an approval of this plan"
     if memory.cluster is not None:
         if zookeeper := sorted(pod for pod, mode in memory.cluster.brokers.items() if mode in {*PLAIN, Mode.MIGRATION}):
