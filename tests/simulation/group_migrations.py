@@ -40,6 +40,11 @@ def places_of(steps: Sequence[str]) -> Mapping[str, frozenset[str]]:
             "controllerrevisions": frozenset({f"{steps[1]}>"})}
 
 
+def course_of(spec: ConsumerGroupMigrationSpec) -> Course:
+    steps = tuple(step.name for step in plan_of(spec).steps)
+    return Course(steps, steps[-1], tuple(f"{step}>" for step in steps[1:3]), places_of(steps))
+
+
 @dataclass(frozen=True)
 class GroupEnd:
     """What is there in the end, without what differs from run to run by right (uids, versions, times, names of pods)."""
@@ -58,8 +63,8 @@ class GroupMigrationWorld(OperatedWorld):
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, spec: Mapping[str, Any], workloads: Iterable[tuple[str, str, int]],
                  spared: int, seed: int = 0, lag: float = 2.0, **how: Any) -> None:
-        self.steps = tuple(step.name for step in plan_of(ConsumerGroupMigrationSpec.model_validate(spec)).steps)
-        course = Course(self.steps, self.steps[-1], tuple(f"{step}>" for step in self.steps[1:3]), places_of(self.steps))
+        course = course_of(ConsumerGroupMigrationSpec.model_validate(spec))
+        self.steps = course.steps
         super().__init__(monkeypatch, OF, seed, lag, Limits(namespace=NAMESPACE), course=course)
         self.fleet = ServedWorld(self.api, *workloads, **how)
         self.timeline.wait(self.fleet.now - self.timeline.now())

@@ -277,7 +277,7 @@ def test_what_is_kept_is_believed_where_this_migration_has_written_it(
 
 @pytest.mark.parametrize("back", [False, True])
 def test_what_an_autoscaler_was_is_not_taken_from_one_that_is_paused(back: bool) -> None:
-    """What was kept of it was deleted in Baseline: the pause was kept instead, and stayed after a rollback."""
+    """What was stored of it was deleted in Baseline: the pause was stored instead, and stayed after a rollback."""
     walk = PLANS["Deployment"]()
     before = deepcopy(walk.world.autoscaler)
     walk.until(lambda: walk.position.step == "Baseline" and walk.world.autoscaler != before)

@@ -87,9 +87,9 @@ def _find_lost(picture: Picture, workload: Workload, source: MemberWorkload) -> 
     name = change.original_name(workload.kind, workload.name, picture.uid, picture.position.attempt)
     proof = picture.made.get(f"ControllerRevision {name}")
     changed = picture.position.direction is Direction.BACKWARD or any(map(autoscalers.is_set, source.autoscalers))
-    if proof is None or not changed or _is_stored(picture, workload) or proof == names.digest(change.kept(source)):
+    if proof is None or not changed or _is_stored(picture, workload) or proof == names.digest(change.data_of(source)):
         return None
-    return _contradicted(picture, workload, f"has lost ControllerRevision {name}, which kept what it was",
+    return _contradicted(picture, workload, f"has lost ControllerRevision {name}, which stored what it was",
                          "put it back from a backup; without one, set workload and autoscalers as they were")
 
 

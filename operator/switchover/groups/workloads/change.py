@@ -160,11 +160,11 @@ def original_manifest(workload: MemberWorkload, uid: str, attempt: int, labels: 
         "kind": "ControllerRevision",
         "metadata": {"name": original_name(workload.kind, workload.name, uid, attempt), "labels": dict(labels)},
         "revision": attempt,
-        "data": kept(workload),
+        "data": data_of(workload),
     }
 
 
-def kept(workload: MemberWorkload) -> dict[str, Any]:
+def data_of(workload: MemberWorkload) -> dict[str, Any]:
     return {
         "template": workload.template,
         "updateStrategy": workload.update_strategy,
