@@ -102,7 +102,7 @@ class GroupMigrationWorld(OperatedWorld):
             dict(pods),
             [(plural, name) for plural, name in sorted(self.api.objects) if plural not in ours],
             scaler and (scaler["spec"], scaler["metadata"].get("annotations") or {}),
-            (coordinator.type, coordinator.state, len(coordinator.clients),
+            (coordinator.type, coordinator.state, len(coordinator.members),
              all(coordinator.owner(each) for each in coordinator.partitions)),
             {"phase": status["phase"], "step": self.step,
              "slots": [(slot["name"], slot["assigned"], slot["observed"]) for slot in status.get("slots") or ()],
@@ -136,7 +136,7 @@ class SimulatedGroups:
         return await self._incarnation.call(lambda: frozenset({1}))
 
     async def coordinated(self) -> Mapping[int, int]:
-        return await self._incarnation.call(lambda: {1: len(self._fleet.coordinator.clients)})
+        return await self._incarnation.call(lambda: {1: len(self._fleet.coordinator.members)})
 
     async def offsets_topic(self) -> OffsetsTopic:
         return await self._incarnation.call(lambda: OffsetsTopic(1_048_588, False, 0))

@@ -78,7 +78,9 @@ def loses_its_answer(road: Road, world: OperatedWorld, strikes: Strikes) -> None
 
 
 def stands_still(road: Road, world: OperatedWorld, strikes: Strikes) -> None:
-    """Another takes over; then it goes on with what it was about to do, and may be the one that takes over next."""
+    """Another takes over; then it goes on with what it was about to do, and may be the one that takes over next. Each makes
+    a step longer."""
+    world.jury.memory.limits.records_a_step = 1000
     assert road.go(world, identities=("one", "another"), stopped_before=strikes.before, limit=LIMIT)
 
 

@@ -5,7 +5,7 @@ are the members of simulation/coordination, ours among them as it is shipped, wi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from simulation.coordination.coordinator import Coordinator
@@ -18,7 +18,6 @@ from switchover.coordination.world import World as ZooKeeperWorld
 from switchover.engine.effects import Effect
 from switchover.groups.coordination.mode import RemoveGuards, SetMode
 from switchover.groups.facts import Stored
-from switchover.kafka.group import Group, GroupState, GroupType, Member, MemberProtocol
 from switchover.lag.group import TopicPartition
 from unit.group_world import Pod, Workload, World
 
@@ -49,59 +48,21 @@ class Noting(Oracle):
         self.broken.append(f"{invariant} at {self.loop.now:.3f} s: {words}")
 
 
-@dataclass
-class KafkaGroup:
-    """The simulated coordinator as World and Walk ask it; `hosts` has the address of each client."""
-
-    coordinator: Coordinator
-    partitions: tuple[TopicPartition, ...]
-    policy: str
-    hosts: dict[str, str] = field(default_factory=dict)
-
-    def pass_time(self, now: float) -> None:
-        """A second."""
-        self.coordinator.loop.run(self.coordinator.loop.now + 1.0)
-
-    @property
-    def state(self) -> GroupState:
-        members = self.coordinator.members.values()
-        settles = self.coordinator.preparing or any(each.syncing for each in members)
-        return GroupState.PREPARING_REBALANCE if settles else GroupState.STABLE if members else GroupState.EMPTY
-
-    def strategies_of_all(self) -> list[str]:
-        return ["range"] if self.state is GroupState.STABLE else []
-
-    def group(self) -> Group:
-        """As the coordinator tells it; members tell nothing while it rebalances."""
-        stable, epoch = self.state is GroupState.STABLE, self.coordinator.generation
-        members = tuple(
-            Member(member_id=name, client_id=name, host=self.hosts[name], instance_id="", protocol=MemberProtocol.CLASSIC,
-                   epoch=epoch, topics=frozenset({TOPIC} if stable else ()), regex="", assigned=share, target=share)
-            for name, share in self.coordinator.shares().items())
-        return Group(name="orders", coordinator=1, type=GroupType.CLASSIC, state=self.state, protocol_type="consumer",
-                     epoch=epoch, assignment_epoch=epoch, assignor="range" if stable else "", members=members)
-
-
 class CoordinatedWorld(World):
     """`first` is what pods run that say nothing else."""
 
-    coordinator: KafkaGroup     # type: ignore[assignment]
-
     def __init__(self, *workloads: tuple[str, str, int], first: str = "old", partitions: int = 6, **more: Any) -> None:
         self.first = first
-        self.loop = Loop(0)
-        self.oracle = Noting(self.loop)
-        self.zookeeper = ZooKeeper(self.loop, self.oracle)
         self.consumers: dict[str, Consumer] = {}
         self.started = 0
         super().__init__(*workloads, partitions=partitions, **more)
 
-    def _coordinated(self, partitions: int, policy: str) -> KafkaGroup:     # type: ignore[override]
+    def _coordinated(self, partitions: int, policy: str) -> Coordinator:
+        self.oracle = Noting(self.loop)
+        self.zookeeper = ZooKeeper(self.loop, self.oracle)
         for _ in range(partitions):
             self.zookeeper.add_partition(TOPIC)
-        coordinator = Coordinator(self.loop, lambda: self.zookeeper.topics)
-        coordinator.sweep()
-        return KafkaGroup(coordinator, tuple(TopicPartition(TOPIC, each) for each in range(partitions)), policy)
+        return Coordinator(self.loop, lambda: self.zookeeper.topics, policy)
 
     # --- members ------------------------------------------------------------------------------------------------------
 
@@ -109,15 +70,14 @@ class CoordinatedWorld(World):
         """A consumer starts, in a pod of ours or elsewhere; its consumer id."""
         self.started += 1
         name = f"client-{host}-{self.started}" if kind == Kind.KAFKA else f"orders_{host}-1795240855786-{self.started:08x}"
-        self.coordinator.hosts[name] = ip
-        loop, zookeeper, coordinator, oracle = self.loop, self.zookeeper, self.coordinator.coordinator, self.oracle
+        loop, zookeeper, coordinator, oracle = self.loop, self.zookeeper, self.coordinator, self.oracle
         process: Consumer
         if kind == Kind.OLD:
             process = Old(name, loop, zookeeper, oracle, (TOPIC,), commits=True)
         elif kind == Kind.KAFKA:
-            process = KafkaConsumer(name, loop, coordinator, oracle, (TOPIC,))
+            process = KafkaConsumer(name, loop, coordinator, oracle, (TOPIC,), ip)
         else:
-            process = Ours(name, loop, zookeeper, coordinator, oracle, (TOPIC,))
+            process = Ours(name, loop, zookeeper, coordinator, oracle, (TOPIC,), host=ip)
         self.consumers[name] = process
         return name
 
@@ -139,6 +99,9 @@ class CoordinatedWorld(World):
             self.goes(pod.member_id)
             pod.member_id = ""
 
+    def members(self) -> int:
+        return sum(bool(pod.member_id) for each in self.workloads.values() for pod in each.alive)
+
     # --- what there is ------------------------------------------------------------------------------------------------
 
     def _consume(self) -> None:
@@ -147,7 +110,7 @@ class CoordinatedWorld(World):
 
     def stored(self) -> Mapping[TopicPartition, Stored]:
         """What both stores have of each partition."""
-        return {each: Stored(self.zookeeper.offsets.get(each), self.coordinator.coordinator.offsets.get(each), 0,
+        return {each: Stored(self.zookeeper.offsets.get(each), self.coordinator.offsets.get(each), 0,
                              self.oracle.end_of(each)) for each in self.coordinator.partitions}
 
     def fetching(self, partition: TopicPartition) -> str:

@@ -7,19 +7,21 @@ One second after the other: pods are made, start, get Ready, join, consume and c
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import jsonpatch
 
 from fakes.api_server import copied
+from simulation.coordination.clients import Client, ConsumerClient
+from simulation.coordination.coordinator import Coordinator, Partitions, Who
+from simulation.coordination.loop import Loop
 from switchover.engine.effects import Apply, Create, DeletePod, Effect, Evict, Patch
 from switchover.groups.workloads.stateful_set import partition_of
 from switchover.kafka.group import MemberProtocol
 from switchover.kubernetes import names
 from switchover.kubernetes.members import COST, HPA, Autoscaler, MemberPod, MemberWorkload
-from switchover.lag.group import TopicPartition
 from unit.deployment_controller import Controller
-from unit.group_coordinator import Client, Coordinator
 from unit.group_pictures import NOW, revision_of, template
 
 START_SECONDS, END_SECONDS = 2.0, 2.0
@@ -29,7 +31,7 @@ RATE = 10
 
 @dataclass
 class Pod:
-    """A pod, its consumer, and when things happened to it. `member_id` is "" until it has joined."""
+    """A pod, its consumer, and when things happened to it. `member_id` is "" until its client begins."""
 
     name: str
     uid: str
@@ -97,6 +99,8 @@ class World:
         self.autoscaler: dict[str, Any] | None = {
             "kind": HPA, "metadata": {"name": autoscaled, "uid": "uid-of-hpa", "resourceVersion": "1"},
             "spec": {"minReplicas": 4}} if autoscaled else None
+        self.loop = Loop(0)
+        self.clients: dict[str, Client] = {}                    # by member id
         self.coordinator = self._coordinated(partitions, policy)
         self.offsets = dict.fromkeys(self.coordinator.partitions, (1000, 1000))
         self.crashing: set[str] = set()
@@ -111,7 +115,7 @@ class World:
         self.pass_time(20.0)
 
     def _coordinated(self, partitions: int, policy: str) -> Coordinator:
-        return Coordinator("orders", tuple(TopicPartition("orders", each) for each in range(partitions)), policy)
+        return Coordinator(self.loop, partial(dict, orders=tuple(range(partitions))), policy)
 
     # --- what is done to it -------------------------------------------------------------------------------------------
 
@@ -159,7 +163,7 @@ class World:
                 for pod in tuple(workload.pods.values()):
                     self._live(workload, pod)
                 self._deploy(workload) if workload.made["kind"] == "Deployment" else self._order(workload)
-            self.coordinator.pass_time(self.now)
+            self.loop.run(self.loop.now + 1.0)
             self._consume()
 
     def _live(self, workload: Workload, pod: Pod) -> None:
@@ -174,14 +178,21 @@ class World:
         elif not pod.ready:
             pod.ready = self.now - pod.born >= START_SECONDS
         elif not pod.member_id and not self._is(pod, self.silent):
-            client = Client(f"{pod.name}-{pod.uid}", pod.ip, MemberProtocol(pod.client["GROUP_PROTOCOL"].capitalize()),
-                            tuple(pod.client["STRATEGIES"].split(",")))
-            if self.coordinator.join(client, self.now):
-                pod.member_id = client.member_id
+            protocol = MemberProtocol(pod.client["GROUP_PROTOCOL"].capitalize())
+            strategies = tuple(pod.client["STRATEGIES"].split(","))
+            who = Who(f"{pod.name}-{pod.uid}", ("orders",), protocol, strategies, host=pod.ip)
+            kind = ConsumerClient if protocol is MemberProtocol.CONSUMER else Client
+            self.clients[who.member_id] = kind(who, self.coordinator, _nothing, partial(self._gives_back, who), _nothing)
+            self.clients[who.member_id].enter()
+            pod.member_id = who.member_id
+
+    def _gives_back(self, who: Who, _: Partitions) -> None:
+        """What it committed last is what it had."""
+        self.loop.after(0.02, self.clients[who.member_id].released)
 
     def _leave(self, pod: Pod) -> None:
         if pod.member_id:
-            self.coordinator.leave(pod.member_id, self.now)
+            self.clients.pop(pod.member_id).leave()
             pod.member_id = ""
 
     @staticmethod
@@ -243,16 +254,17 @@ class World:
 
     def _consume(self) -> None:
         lazy = {pod.member_id for each in self.workloads.values() for pod in each.pods.values() if self._is(pod, self.slow)}
+        for name, client in self.clients.items():
+            if name not in lazy:
+                client.commit({each: self.offsets[each][1] for each in client.owned})
         for each, (committed, end) in self.offsets.items():
-            owner = self.coordinator.owner(each)
-            commits = owner is not None and owner.member_id not in lazy
-            self.offsets[each] = (end if commits else committed, end + RATE)
+            self.offsets[each] = (self.coordinator.offsets.get(each, committed), end + RATE)
 
     # --- what is seen of it -------------------------------------------------------------------------------------------
 
     def members(self) -> int:
         """How many members run in pods that stay."""
-        return sum(bool(pod.member_id) for each in self.workloads.values() for pod in each.alive)
+        return sum(pod.member_id in self.coordinator.members for each in self.workloads.values() for pod in each.alive)
 
     def seen(self, name: str) -> MemberWorkload | None:
         workload = self.workloads.get(name)
@@ -298,6 +310,10 @@ class World:
                          restarts=pod.restarts, trouble="CrashLoopBackOff" if crashes else "",
                          started_at=None if crashes else pod.born, resource_version="1", annotated=bool(pod.annotations),
                          cost=pod.annotations.get(COST, ""))
+
+
+def _nothing(*_: object) -> None:
+    """Who consumes looks at what its client owns."""
 
 
 def _patched(made: dict[str, Any], operations: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

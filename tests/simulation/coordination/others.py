@@ -3,7 +3,8 @@ it, and a plain KafkaConsumer."""
 
 from collections.abc import Callable
 
-from simulation.coordination.coordinator import Client, Coordinator
+from simulation.coordination.clients import Client
+from simulation.coordination.coordinator import Coordinator, Who
 from simulation.coordination.loop import Loop
 from simulation.coordination.oracle import Kind, Oracle
 from simulation.coordination.zookeeper import Session, ZooKeeper
@@ -140,17 +141,19 @@ class KafkaConsumer:
 
     kind = Kind.KAFKA
 
-    def __init__(self, name: str, loop: Loop, coordinator: Coordinator, oracle: Oracle, topics: tuple[str, ...]) -> None:
+    def __init__(self, name: str, loop: Loop, coordinator: Coordinator, oracle: Oracle, topics: tuple[str, ...],
+                 host: str = "") -> None:
         self.name, self.loop, self.coordinator, self.oracle = name, loop, coordinator, oracle
         self.alive = True
         self._fetching: set[TopicPartition] = set()
-        self.client = Client(name, topics, self._assigned, self._revoked, self._lost, plain=True)
-        coordinator.enter(self.client)
+        who = Who(name, topics, host=host)
+        self.client = Client(who, coordinator, self._assigned, self._revoked, self._lost, plain=True)
+        self.client.enter()
         self._commit_now_and_then()
 
     def _assigned(self, share: frozenset[TopicPartition]) -> None:
         if not self.coordinator.is_up:
-            self.loop.after(0.5, lambda: self.alive and self._assigned(share) if self.client.generation >= 0 else None)
+            self.loop.after(0.5, lambda: self.alive and self._assigned(share) if self.client.epoch >= 0 else None)
             return
         for partition in share - self._fetching:
             offset = self.coordinator.offsets.get(partition)
@@ -159,12 +162,12 @@ class KafkaConsumer:
                 offset = self.oracle.end_of(partition) if partition in self.oracle.passed else 0
             self.oracle.begin(partition, self.name, self.kind, offset)
 
-    def _revoked(self) -> None:
+    def _revoked(self, _: frozenset[TopicPartition]) -> None:
         offsets = {each: position for each in self._fetching
                    if (position := self.oracle.position(each, self.name)) is not None}
-        in_order = bool(self.coordinator.commit(self.client, offsets))
+        in_order = bool(self.client.commit(offsets))
         self._stop(in_order=in_order)
-        self.loop.after(self.loop.between(0.001, 0.05), lambda: self.alive and self.coordinator.rejoin(self.client))
+        self.loop.after(self.loop.between(0.001, 0.05), lambda: self.alive and self.client.released())
 
     def _lost(self) -> None:
         self._stop(in_order=False)
@@ -180,23 +183,23 @@ class KafkaConsumer:
     def _commit_now_and_then(self) -> None:
         if self.alive:
             self.loop.after(2.0, self._commit_now_and_then)
-            self.coordinator.commit(self.client, {
+            self.client.commit({
                 each: position for each in self._fetching
                 if (position := self.oracle.position(each, self.name)) is not None})
 
     def close(self) -> None:
         if self.alive:
             self._revoke_for_good()
-            self.coordinator.leave(self.client)
+            self.client.leave()
 
     def _revoke_for_good(self) -> None:
         offsets = {each: position for each in self._fetching
                    if (position := self.oracle.position(each, self.name)) is not None}
-        self._stop(in_order=bool(self.coordinator.commit(self.client, offsets)))
+        self._stop(in_order=bool(self.client.commit(offsets)))
         self.alive = False
 
     def crash(self) -> None:
         if self.alive:
             self._stop(in_order=False)
             self.alive = False
-            self.coordinator.crash(self.client)
+            self.client.crash()

@@ -8,7 +8,8 @@ the applications commit by themselves.
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
-from simulation.coordination.coordinator import Client, Coordinator
+from simulation.coordination.clients import Client
+from simulation.coordination.coordinator import Coordinator, Who
 from simulation.coordination.loop import Loop
 from simulation.coordination.oracle import UNTOLD, Kind, Oracle
 from simulation.coordination.zookeeper import TIMEOUT, Session, ZooKeeper
@@ -52,7 +53,7 @@ class Kafka:
         if not offsets:
             return True
         assert process.client is not None
-        if (answer := process.coordinator.commit(process.client, dict(offsets))) is None:
+        if (answer := process.client.commit(offsets)) is None:
             raise NoAnswer
         if answer:
             process.oracle.stored("Kafka", offsets, process.name)
@@ -92,7 +93,8 @@ class Ours:
     """False: registers first, acknowledges later, as the prototype did (P3 of docs/facts/coordination.md#kip-125)."""
 
     def __init__(self, name: str, loop: Loop, zookeeper: ZooKeeper, coordinator: Coordinator, oracle: Oracle,
-                 topics: tuple[str, ...], *, enabled: bool = True, slow: float = 0.0, made: type[Member] = Member) -> None:
+                 topics: tuple[str, ...], *, enabled: bool = True, slow: float = 0.0, made: type[Member] = Member,
+                 host: str = "") -> None:
         self.name, self.loop, self.zookeeper, self.coordinator, self.oracle = name, loop, zookeeper, coordinator, oracle
         self.kind = Kind.ENABLED if enabled else Kind.PLAIN
         self.topics, self.slow = topics, slow
@@ -124,9 +126,9 @@ class Ours:
         zookeeper.watches.append(self._watched)
         self.connect()
         if enabled:
-            self.client = Client(name, topics, self._assigned, lambda: self._tell(m.GroupRevoking()),
-                                 self._lost)
-            coordinator.enter(self.client)
+            self.client = Client(Who(name, topics, host=host), coordinator, self._assigned,
+                                 lambda _: self._tell(m.GroupRevoking()), self._lost)
+            self.client.enter()
         self._beat()
         if not self.automatic:
             self._commit_by_the_application()
@@ -152,7 +154,7 @@ class Ours:
         if self._session is not None:
             self.zookeeper.cut(self._session)
         if self.client is not None:
-            self.coordinator.crash(self.client)
+            self.client.crash()
 
     def freeze(self, seconds: float) -> None:
         """SIGSTOP, and SIGCONT later."""
@@ -456,7 +458,7 @@ class Ours:
                 self._sync()
             case m.AllowRevoke():
                 if self.client is not None:
-                    self.coordinator.rejoin(self.client)
+                    self.client.released()
             case m.Leave():
                 self._leave()
             case _:
@@ -467,7 +469,7 @@ class Ours:
         self.alive = False
         self.zookeeper.watches.remove(self._watched)
         if self.client is not None:
-            self.coordinator.leave(self.client)
+            self.client.leave()
         session = self._session
         if session is not None:
             self.loop.after(0.005, lambda: self.zookeeper.end(session, told=False) if self.connected

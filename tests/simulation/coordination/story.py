@@ -32,7 +32,6 @@ class Story:
             for _ in range(loop.random.randint(1, 3)):
                 self.zookeeper.add_partition(topic)
         self.coordinator = Coordinator(loop, lambda: self.zookeeper.topics)
-        self.coordinator.sweep()
         self.made, self.shell, self.restores_mode, self.admits = made, shell, restores_mode, admits
         self.old: list[Old] = []
         self.ours: list[Ours] = []
