@@ -10,9 +10,13 @@ comparisons (`1 <= step < 4`), `+`, `-`, `a if condition else b`. All values of 
 """
 
 import ast
+import re
+import shutil
+import subprocess
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -271,6 +275,34 @@ def explore(model: Model, *, until_bad: bool = False) -> Graph:
             command.append(by)
     return Graph(model, states, np.frombuffer(source, np.uint32), np.frombuffer(target, np.uint32),
                  np.frombuffer(command, np.uint16))
+
+
+# --- what every model is asked ----------------------------------------------------------------------------------------
+
+
+def assert_named(guards: Iterable[Guard], package: Path) -> None:
+    """Each names what the product has."""
+    for guard in guards:
+        file, _, names = guard.stands_for.partition(".py: ")
+        source = (package / f"{file}.py").read_text(encoding="utf-8")
+        first = re.match(r"\w+", names)
+        assert first is not None
+        assert re.search(rf"^(def|class) {first[0]}\b", source, re.MULTILINE), guard.stands_for
+
+
+def assert_spin_finds_the_same(model: Model, folder: Path) -> None:
+    """As many states and transitions, and nothing bad."""
+    for tool, package in (("spin", "spin"), ("gcc", "gcc libc6-dev")):
+        assert shutil.which(tool), f"{tool} is not on PATH: apt-get install {package}"
+    (folder / "model.pml").write_text(promela(model), encoding="utf-8")
+    for command in (["spin", "-a", "model.pml"], ["gcc", "-O2", "-DNOREDUCE", "-o", "pan", "pan.c"]):
+        subprocess.run(command, cwd=folder, check=True)
+    said = subprocess.run(["./pan", "-m1000000"], cwd=folder, check=True, capture_output=True, text=True).stdout
+    found = {name: int(number) for number, name in re.findall(r"^ *(\d+) (states, stored|transitions)", said, re.MULTILINE)}
+    assert "errors: 0" in said
+    graph = explore(model)
+    # Spin counts the start as a transition.
+    assert found == {"states, stored": len(graph.states), "transitions": len(graph.source) + 1}
 
 
 # --- what was seen of something real ----------------------------------------------------------------------------------

@@ -1,8 +1,5 @@
 """The model of ZooKeeper -> KRaft and back (tests/models): its states, guards one by one, and the real operator in it."""
 
-import re
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +7,7 @@ import pytest
 
 import switchover
 from models.conformance import Life, validated
-from models.guarded import Graph, Model, explore, promela
+from models.guarded import Graph, Model, assert_named, assert_spin_finds_the_same, explore
 from models.kraft import GUARDS, HAZARDS, kraft
 from simulation.migration_world import LOOKS, MigrationWorld, live_to_the_end
 from simulation.moments import to_batch, to_step, until_step
@@ -150,12 +147,7 @@ def test_each_guard_and_each_hazard_has_its_place_here() -> None:
 
 
 def test_each_guard_names_what_the_product_has() -> None:
-    for guard in GUARDS.values():
-        file, _, names = guard.stands_for.partition(".py: ")
-        source = (Path(switchover.__file__).parent / f"{file}.py").read_text(encoding="utf-8")
-        first = re.match(r"\w+", names)
-        assert first is not None
-        assert re.search(rf"^(def|class) {first[0]}\b", source, re.MULTILINE), guard.stands_for
+    assert_named(GUARDS.values(), Path(switchover.__file__).parent)
 
 
 def test_a_shortest_counterexample_reads_as_a_story() -> None:
@@ -167,17 +159,7 @@ def test_a_shortest_counterexample_reads_as_a_story() -> None:
 
 @pytest.mark.long
 def test_spin_finds_as_many_states_and_nothing_bad(tmp_path: Path) -> None:
-    for tool, package in (("spin", "spin"), ("gcc", "gcc libc6-dev")):
-        assert shutil.which(tool), f"{tool} is not on PATH: apt-get install {package}"
-    (tmp_path / "kraft.pml").write_text(promela(kraft(*TWO_ATTEMPTS)), encoding="utf-8")
-    for command in (["spin", "-a", "kraft.pml"], ["gcc", "-O2", "-DNOREDUCE", "-o", "pan", "pan.c"]):
-        subprocess.run(command, cwd=tmp_path, check=True)
-    said = subprocess.run(["./pan", "-m1000000"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
-    found = {name: int(number) for number, name in re.findall(r"^ *(\d+) (states, stored|transitions)", said, re.MULTILINE)}
-    assert "errors: 0" in said
-    graph = explore(kraft(*TWO_ATTEMPTS))
-    # Spin counts the start as a transition.
-    assert found == {"states, stored": len(graph.states), "transitions": len(graph.source) + 1}
+    assert_spin_finds_the_same(kraft(*TWO_ATTEMPTS), tmp_path)
 
 
 # --- the real operator ------------------------------------------------------------------------------------------------
