@@ -69,6 +69,7 @@ def test_every_field_is_among_what_is_written(name: str, monkeypatch: pytest.Mon
     assert refused > 30
 
 
+@pytest.mark.long
 @each_sort
 def test_the_long_run_writes_all_of_it(name: str) -> None:
     sort = SORTS[name]
