@@ -468,7 +468,7 @@ class Coordinator:
     # --- a group of the consumer protocol -----------------------------------------------------------------------------
 
     def _join_converted(self, who: Who, owned: Partitions, reply: Callable[[Answer], None]) -> None:
-        """A classic member of it. From 4.3 on its joining again assigns nothing (docs/facts/groups.md#upgrade-alone-from-43-on)."""
+        """A classic member of it. Its joining again assigns nothing (docs/facts/groups.md#upgrade-alone-from-43-on)."""
         before = self.members.get(self._place(who.instance_id) or who.member_id)
         was = before and replace(before)
         member, is_new = self._member(who)
