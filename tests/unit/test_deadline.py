@@ -108,10 +108,9 @@ async def test_what_became_light_waits_for_nothing_heavy():
 
 async def test_nobody_waits_for_what_python_cannot_interrupt(monkeypatch):
     monkeypatch.setattr("switchover.process.deadline.LAST_SECONDS", 0.05)
-    begun = time.monotonic()
     with pytest.raises(TooMuchWork, match="where it cannot be interrupted"):
-        await Deadline(0.05, 0.1)("one", lambda: pbkdf2_hmac("sha256", b"", b"", 2_000_000))
-    waited = time.monotonic() - begun
-    for thread in threads():
+        await Deadline(0.05, 0.1)("one", lambda: pbkdf2_hmac("sha256", b"", b"", 8_000_000))
+    left = threads()
+    assert any(thread.is_alive() for thread in left), "it was waited for to its end"
+    for thread in left:
         thread.join()
-    assert waited < (time.monotonic() - begun) / 2, "it went on for longer than it was waited for"
