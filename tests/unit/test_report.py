@@ -248,7 +248,7 @@ def test_what_was_measured_is_drawn_on_the_scale_of_the_timeline() -> None:
     assert [each.title for each in (lag, gap)] == [
         "Lag of the groups, records", "Gap: how long a partition with records had no commit, s"]
     assert [(each.of, each.worst, each.last) for each in (*lag.curves, *gap.curves)] == [
-        ("orders", "450 records", "120 records"), ("orders", "6 s", "0 s")]
+        ("orders", "240 records", "120 records"), ("orders", "3 s", "0 s")]
     begins = {row.name: row.bars[0].x for row in rows(found) if not row.is_batch}
     assert dict(lag.marks[:4]) == {x: name for name, x in list(begins.items())[:4]}
     (line,) = lag.lines
@@ -256,8 +256,8 @@ def test_what_was_measured_is_drawn_on_the_scale_of_the_timeline() -> None:
     assert line[-1][0] <= WIDTH
     page = html(found)
     assert page.count('<svg class="plot"') == 2
-    assert "worst 450 records at 2026-11-18 11:08:48 UTC, last 120 records" in page
-    assert "| Lag of the groups, records | orders | 450 records | 2026-11-18 11:08:48 UTC | 120 records |" in markdown(found)
+    assert "worst 240 records at 2026-11-18 11:07:48 UTC, last 120 records" in page
+    assert "| Lag of the groups, records | orders | 240 records | 2026-11-18 11:07:48 UTC | 120 records |" in markdown(found)
 
 
 def test_dual_write_and_restarts_of_a_cluster_are_drawn() -> None:
