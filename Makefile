@@ -144,7 +144,7 @@ test-long: shard lint browser binaries evaluators images-pipeline images-zkcc im
 soak: venv binaries images ## one migration of real pods in a chaos that SEED makes, judged; a line in build/soak.jsonl
 	SOAK=$(or $(SEED),1) $(BIN)/pytest -m long --capture no tests/sandbox/test_soak.py
 
-browser: debian ## what the long tests alone need: Chromium
+browser: debian ## what the long tests alone need: Chromium and Spin
 	@sandbox/debian sandbox/debian-packages-long.txt
 
 shard: debian

@@ -5,7 +5,6 @@ tests/proof.jsonl, where the last run of each file is, and writes the tables fro
 """
 
 import datetime
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from json import dumps, loads
@@ -16,11 +15,11 @@ import pytest
 
 import ledger
 from budgets import COUNTED
+from ratchet import GENERATED
 
 ROOT = Path(__file__).parents[1]
 PAGE, RUNS, RECORDED = ROOT / "docs/proof.md", ROOT / "tests/proof.jsonl", ROOT / "build/proof.jsonl"
 SOAKED, SOAKS = ROOT / "build/soak.jsonl", ROOT / "tests/soak.jsonl"
-TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 class Claim(NamedTuple):
@@ -252,7 +251,7 @@ def soaks() -> Iterator[str]:
 def page(text: str, runs: Mapping[str, Run]) -> str:
     """The page with its tables as these runs make them."""
     made = tables(runs)
-    return TABLE.sub(lambda found: f"{found[1]}{made[found[2]]}\n{found[3]}", text)
+    return GENERATED.sub(lambda found: f"{found[1]}{made[found[2]]}\n{found[3]}", text)
 
 
 def main() -> None:

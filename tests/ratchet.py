@@ -18,7 +18,7 @@ STEPS = {"lines": 100, "files": 10, "tests": 500, "bench": 100, "docs": 1000, "o
 """What the figures of a section are rounded up to: what hardly changes anything need not change the table."""
 WORDS = ("told", "words", "anew", "beside", "kept", "cures?", "strangers?", "let[ _]go", "ways?[ _]back")
 """Our own where the field has a word of its own: reported, stored, fix, foreign member, rollback."""
-GENERATED = re.compile(r"<!-- table: \w+ -->.*?<!-- end -->", re.DOTALL)
+GENERATED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 """What a program writes on a page (tests/proof.py), as it does the pages of docs/reference."""
 IDIOMS = {"Known": r", Known\)", "Verdict": r"\| Verdict\b", "Unseen": r"\braise Unseen\b"}
 """Three ways to read a fact."""

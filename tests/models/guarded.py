@@ -280,6 +280,15 @@ def explore(model: Model, *, until_bad: bool = False) -> Graph:
 # --- what every model is asked ----------------------------------------------------------------------------------------
 
 
+def assert_sound(graph: Graph, hazards: Mapping[str, str], goals: Iterable[tuple[str, str]]) -> None:
+    """Nothing bad happens; to each goal a way leads from everywhere that its condition holds of."""
+    for hazard, story in graph.bad().items():
+        raise AssertionError(f"{hazards[hazard]}:\n" + "\n".join(story))
+    for goal, asked in goals:
+        for number in graph.without_a_way(goal, asked)[:1]:
+            raise AssertionError(f"No way leads from here to {goal}:\n" + "\n".join(graph.story(number)))
+
+
 def assert_named(guards: Iterable[Guard], package: Path) -> None:
     """Each names what the product has."""
     for guard in guards:

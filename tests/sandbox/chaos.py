@@ -115,7 +115,7 @@ class Chaos:
 class Wish:
     """Whether and when a person wants everything back: an observer of a migration."""
 
-    cluster: Cluster
+    want: Callable[..., None]
     seed: int
     at: tuple[str, int] | None = field(init=False)
     wished: bool = False
@@ -127,8 +127,6 @@ class Wish:
         progress = resource.get("status", {}).get("progress", {})
         if self.at is None or self.wished or progress.get("step") != self.at[0] or progress.get("batch", 0) < self.at[1]:
             return None
-        wish = '{"spec":{"desiredState":"RolledBack"}}'
-        self.cluster.kubectl("patch", "kmig", "kafka", "--type", "merge", "--patch", wish)
+        self.want(desiredState="RolledBack")
         self.wished = True
         return f"a person wants everything back, at {self.at[0]}, batch {self.at[1]}"
-

@@ -7,3 +7,5 @@ QUICK: dict[str, Any] = {
     "soakSeconds": 3,
     "gates": {"groups": [{"name": "orders"}], "quorumStableSeconds": 3, "stableSamples": 2},
 }
+PATIENT = QUICK["gates"] | {"groups": [{"name": "orders", "maxStallSeconds": 600}]}
+"""Its gates where troubles make a group stand still."""

@@ -14,7 +14,7 @@ from demo.proofs import broker_mode
 from patience import until
 from sandbox.conftest import STATE
 from sandbox.faults import cut_off, fill, node_lost, small_disk
-from sandbox.quick import QUICK
+from sandbox.quick import PATIENT, QUICK
 from sandbox.test_troubles import CONTROLLERS, Moment, Scene, at
 from switchover.cli.display import condition
 from switchover.cli.objects import Resource
@@ -51,8 +51,7 @@ def is_named(scene: Scene, reason: str, culprit: str) -> str:
 
 def goes_on(scene: Scene, *troubles: Moment) -> None:
     """To the end, and nothing is lost."""
-    gates = QUICK["gates"] | {"groups": [{"name": "orders", "maxStallSeconds": 600}]}
-    run = scene.follow(scene.manifest(**QUICK | {"gates": gates}), *troubles)
+    run = scene.follow(scene.manifest(**QUICK | {"gates": PATIENT}), *troubles)
     assert [trouble for trouble in troubles if not trouble.done] == []
     assert condition(run.resource, "Succeeded") == "True"
     world.await_in_sync(scene.cluster)

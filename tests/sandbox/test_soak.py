@@ -25,7 +25,7 @@ from patience import stretched
 from sandbox import history
 from sandbox.chaos import OF_A_GROUP, Chaos, Wish
 from sandbox.conftest import BUILD, STATE
-from sandbox.quick import QUICK
+from sandbox.quick import PATIENT, QUICK
 from sandbox.test_troubles import Scene
 from switchover.cli.display import condition
 
@@ -33,7 +33,6 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 
 SEED = int(os.environ.get("SOAK", "1"))
 IMAGES = sorted(image for image in {*world.images(world.LIGHT).values(), *demo_groups.world.images()} if "java" not in image)
-PATIENT = {"groups": [{"name": "orders", "maxStallSeconds": 600}]}
 STALL = 120
 """Seconds for which a partition may stand still while brokers die."""
 
@@ -52,8 +51,8 @@ def test_a_cluster_comes_to_kraft_and_nothing_is_lost(cluster: Cluster) -> None:
     world.deploy(cluster, print, world.LIGHT)
     metadata.prepare(cluster)
     migration.install_operator(cluster)
-    scene, wish, begun, starts = Scene(cluster, metadata.tell(cluster)), Wish(cluster, SEED), time.time(), set[float]()
-    spec = QUICK | {"gates": QUICK["gates"] | PATIENT, "zookeeperRetentionSeconds": 0}
+    scene, begun, starts = Scene(cluster, metadata.tell(cluster)), time.time(), set[float]()
+    wish, spec = Wish(scene.want, SEED), QUICK | {"gates": PATIENT, "zookeeperRetentionSeconds": 0}
     with Chaos(cluster, SEED, print) as chaos:
         if wish.at is not None:
             starts |= scene.follow(scene.manifest(**spec), wish, ended=migration.rolled_back).starts

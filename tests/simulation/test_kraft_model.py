@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import switchover
+from models import guarded
 from models.conformance import Life, validated
 from models.guarded import Graph, Model, assert_named, assert_spin_finds_the_same, explore
 from models.kraft import GUARDS, HAZARDS, kraft
@@ -76,12 +77,8 @@ LOOKS.append(LIFE.look)
 
 def assert_sound(graph: Graph, attempts: int) -> None:
     """Nothing bad happens, and from everywhere before Finalize there is a way back, and one to the end."""
-    for hazard, story in graph.bad().items():
-        pytest.fail(f"{HAZARDS[hazard]}:\n" + "\n".join(story))
     no_more_attempt = f"direction == BACK and attempt == {attempts}"
-    for goal, asked in ((ROLLED_BACK, BEFORE_FINALIZE), (ENDED, f"not ({no_more_attempt})")):
-        for number in graph.without_a_way(goal, asked)[:1]:
-            pytest.fail(f"No way leads from here to {goal}:\n" + "\n".join(graph.story(number)))
+    guarded.assert_sound(graph, HAZARDS, ((ROLLED_BACK, BEFORE_FINALIZE), (ENDED, f"not ({no_more_attempt})")))
 
 
 # --- all states -------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import switchover
+from models import guarded
 from models.group import BEGUN, ENDED, HAZARDS, KAFKA, LEFT_OUT, POLICIES, RESTART, ROLLED_BACK, Way
 from models.guarded import Graph, assert_named, assert_spin_finds_the_same, explore, promela
 from switchover.engine.gate import Gate
@@ -65,11 +66,8 @@ The workloads are given back: everything is as before."""
 
 def assert_sound(way: Way, graph: Graph) -> None:
     """Nothing bad happens; where Preflight passes there is a way back from everywhere before the end, and one to it."""
-    for hazard, story in graph.bad().items():
-        pytest.fail(f"{HAZARDS[hazard]}:\n" + "\n".join(story))
-    for goal, asked in ((ROLLED_BACK, BEGUN), (ENDED, f"not ({ENDED})")) if way.goes(there=True) else ():
-        for number in graph.without_a_way(goal, asked)[:1]:
-            pytest.fail(f"No way leads from here to {goal}:\n" + "\n".join(graph.story(number)))
+    goals = ((ROLLED_BACK, BEGUN), (ENDED, f"not ({ENDED})"))
+    guarded.assert_sound(graph, HAZARDS, goals if way.goes(there=True) else ())
 
 
 # --- all states -------------------------------------------------------------------------------------------------------

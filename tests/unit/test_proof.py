@@ -31,7 +31,6 @@ def test_a_run_that_failed_or_is_old_is_seen() -> None:
 
 def test_a_run_leaves_what_it_did_and_the_next_adds_to_it(tmp_path: Path) -> None:
     """As conftest.py registers it, of one real file and one that no claim names."""
-    (tmp_path / "tests").mkdir()
     recorded = tmp_path / "proof.jsonl"
     script = ("import sys\nsys.path[:0] = ['tests', 'sandbox']\nimport pathlib, pytest, proof\n"
               "proof.RECORDED = pathlib.Path(sys.argv[1])\n"

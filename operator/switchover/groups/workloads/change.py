@@ -165,6 +165,7 @@ def original_manifest(workload: MemberWorkload, uid: str, attempt: int, labels: 
 
 
 def data_of(workload: MemberWorkload) -> dict[str, Any]:
+    """What a rollback gives back."""
     return {
         "template": workload.template,
         "updateStrategy": workload.update_strategy,
